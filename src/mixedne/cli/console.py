@@ -1,0 +1,61 @@
+"""What a person sees: progress on stderr, results on stdout."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from rich import box
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+T = TypeVar("T")
+
+PLAIN_WIDTH = 170
+"""Width of tables where stdout is not a terminal and so has no width of its own."""
+
+
+def note(text: str) -> None:
+    """Say something beside the results."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def progress(items: Sequence[T], describe: Callable[[T], str], title: str) -> Iterator[T]:
+    """Go through ``items`` with a progress bar on a terminal, and plain lines elsewhere."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        yield from track(items, description=title, console=console, transient=True)
+        return
+    for number, item in enumerate(items, 1):
+        note(f"{title} {number}/{len(items)}: {describe(item)}")
+        yield item
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on stdout; numbers that JSON lacks become null."""
+    print(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on stdout."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PLAIN_WIDTH, color_system=None)
+    table = Table(
+        *columns, title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,104 @@
+"""The entry point: one subcommand each, errors as one sentence, exit codes as promised."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import tyro
+import tyro.extras
+
+from mixedne.cli.console import note
+from mixedne.cli.quickstart import Quickstart
+from mixedne.cli.saddle import Saddle
+from mixedne.cli.theorems import Theorems
+from mixedne.errors import InvalidInputError, check_choice
+
+Command: TypeAlias = Quickstart | Saddle | Theorems
+CommandType: TypeAlias = type[Quickstart] | type[Saddle] | type[Theorems]
+
+COMMANDS: dict[str, CommandType] = {
+    "quickstart": Quickstart,
+    "saddle": Saddle,
+    "theorems": Theorems,
+}
+
+DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.
+
+Examples:
+  mixedne quickstart
+  mixedne saddle --help"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    try:
+        parse(sys.argv[1:] if arguments is None else arguments).run()
+    except InvalidInputError as error:
+        note(f"mixedne: {error}")
+        return 2
+    except KeyboardInterrupt:
+        note("mixedne: interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of stdout has gone, as with `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def parse(arguments: Sequence[str]) -> Command:
+    """The command that the arguments name."""
+    if list(arguments) == ["--version"]:
+        from mixedne import __version__
+
+        print(f"mixedne {__version__}")
+        raise SystemExit(0)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            if not arguments or arguments[0].startswith("-"):
+                return _parse_with_tyro(COMMANDS, "mixedne", DESCRIPTION, arguments)
+            name = check_choice("command", arguments[0], COMMANDS)
+            command = COMMANDS[name]
+            description = f"{command.__doc__}\n\n{command.about}"
+            return _parse_with_tyro(command, f"mixedne {name}", description, arguments[1:])
+    except SystemExit as stop:
+        if stop.code == 2:
+            raise InvalidInputError(_one_sentence(said.getvalue())) from None
+        raise
+
+
+def _parse_with_tyro(
+    what: CommandType | dict[str, CommandType],
+    program: str,
+    description: str,
+    arguments: Sequence[str],
+) -> Command:
+    read: Any = tyro.extras.subcommand_cli_from_dict if isinstance(what, dict) else tyro.cli
+    command: Command = read(
+        what,
+        prog=program,
+        description=description,
+        args=list(arguments),
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+    return command
+
+
+def _one_sentence(box: str) -> str:
+    """The message inside the box that tyro draws, with the option it suggests, if any."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
+    inside = [line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:-1]]
+    sections = " ".join("|" if set(line) == {"─"} else line for line in inside).split("|")
+    message = sections[0].strip().rstrip(".") or plain.strip()
+    message = re.sub(r"^Error parsing [^-]\S*: ", "", message)  # raised by a dataclass itself
+    near = next((re.search(r"--[\w-]+", part) for part in sections if "meant" in part), None)
+    hint = f"; did you mean {near.group()}?" if near else ""
+    return f"{message}{hint}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

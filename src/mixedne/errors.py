@@ -1,0 +1,53 @@
+"""The package's named error, and the checks that many modules make with one wording."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+class InvalidInputError(ValueError):
+    """A user gave something that the program cannot work with.
+
+    The message is one sentence that states the rule and the value given. The command line
+    prints it and exits with code 2.
+    """
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``choices``; otherwise raise, offering the nearest."""
+    options = list(choices)
+    if value in options:
+        return value
+    near = difflib.get_close_matches(value, options, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InvalidInputError(f"{name} must be one of {', '.join(options)}, not {value!r}{hint}")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    """Raise unless every entry of ``value`` is finite and lies within the bounds given.
+
+    Values that JAX is tracing have no numbers yet and pass unchecked, so that a checked
+    constructor can still be called inside ``jit`` and ``vmap``.
+    """
+    try:
+        numbers = np.asarray(value, dtype=float)
+    except TypeError:  # a tracer, or a callable schedule
+        return
+    rules = [
+        (np.isfinite(numbers), "finite"),
+        (at_least is None or numbers >= at_least, f"at least {at_least}"),
+        (above is None or numbers > above, f"above {above}"),
+        (at_most is None or numbers <= at_most, f"at most {at_most}"),
+    ]
+    for holds, rule in rules:
+        if not np.all(holds):
+            raise InvalidInputError(f"{name} must be {rule}, not {value}")

@@ -1,0 +1,63 @@
+"""Writing files so that nothing is ever half-written or overwritten by accident."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from mixedne.errors import InvalidInputError
+
+
+@contextlib.contextmanager
+def write_beside(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; rename it to ``path`` if all went well.
+
+    The temporary name keeps the suffix, because writers choose the format by it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder beside ``path``; rename it to ``path`` if all went well.
+
+    An existing folder that holds something is replaced only with ``overwrite``.
+    """
+    if path.exists() and not path.is_dir():
+        raise InvalidInputError(f"the output folder {path} exists and is not a folder")
+    if path.is_dir() and any(path.iterdir()) and not overwrite:
+        raise InvalidInputError(
+            f"the output folder {path} is not empty: choose another or pass --overwrite"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
+    except OSError as error:
+        raise InvalidInputError(
+            f"the output folder {path} cannot be made: {error.strerror}"
+        ) from None
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        if path.exists():
+            shutil.rmtree(path)
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,37 @@
+"""Optimisers of the paper as Optax transformations, usable with or without this package.
+
+=====================  ==========================================================
+``langevin``           RMSProp-preconditioned stochastic gradient Langevin dynamics
+``sgld``               the same without a preconditioner
+``rmsprop``            RMSProp in the paper's form: Langevin at temperature zero
+``extrapolate``        any optimiser as a two-phase extra-gradient method
+``extra_sgd``          the plain extra-gradient method
+``extra_adam``         Extra-Adam
+``thermal_noise``      the schedule σ_t
+``warmup_steps``       the schedule K_t
+=====================  ==========================================================
+"""
+
+from mixedne.optimizers.descent import descend
+from mixedne.optimizers.extrapolation import (
+    ExtrapolationState,
+    extra_adam,
+    extra_sgd,
+    extrapolate,
+)
+from mixedne.optimizers.langevin import LangevinState, langevin, rmsprop, sgld
+from mixedne.optimizers.schedules import thermal_noise, warmup_steps
+
+__all__ = [
+    "ExtrapolationState",
+    "LangevinState",
+    "descend",
+    "extra_adam",
+    "extra_sgd",
+    "extrapolate",
+    "langevin",
+    "rmsprop",
+    "sgld",
+    "thermal_noise",
+    "warmup_steps",
+]

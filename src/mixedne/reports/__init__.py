@@ -1,0 +1,1 @@
+"""Figures and pages made from tables alone: nothing here needs JAX or MuJoCo."""

@@ -1,0 +1,160 @@
+"""The case study's figures, in the form of the paper's Figures 1 to 3.
+
+For each objective, and each start side by side: the objective against the outer step, and
+the path in the plane over the field of the dynamics.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from mixedne.files import write_beside
+from mixedne.reports.style import LOOKS, RC
+from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES, Objective
+
+FORMATS = ("png", "pdf")
+
+
+def write_figures(paths: pl.DataFrame, folder: Path) -> list[Path]:
+    """Draw one figure per objective from the table of paths; return the files written."""
+    written = []
+    for name in paths["objective"].unique(maintain_order=True):
+        with mpl.rc_context(RC):
+            figure = draw(paths.filter(pl.col("objective") == name), OBJECTIVES[name])
+            for suffix in FORMATS:
+                target = folder / f"{name}.{suffix}"
+                with write_beside(target) as temporary:
+                    metadata = {"CreationDate": None} if suffix == "pdf" else None
+                    figure.savefig(temporary, metadata=metadata)
+                written.append(target)
+    return written
+
+
+def draw(paths: pl.DataFrame, objective: Objective) -> Figure:
+    """The figure of one objective: a row of two panels for each start."""
+    starts = paths["start"].unique(maintain_order=True).to_list()
+    figure = Figure(figsize=(8.4, 3.7 * len(starts) + 1.1), layout="constrained")
+    rows = figure.subplots(len(starts), 2, squeeze=False, width_ratios=[1.15, 1])
+    for start, (left, right) in zip(starts, rows, strict=True):
+        cases = paths.filter(pl.col("start") == start)
+        where = f"start at ({start})" if "," in start else f"start {start} the equilibrium"
+        where = where.replace("far", "far from")
+        draw_values(left, cases, objective)
+        left.set_title(f"Objective, {where}")
+        draw_plane(right, cases, objective)
+        right.set_title(f"Path, {where}")
+    seeds = paths["seed"].n_unique()
+    spread = "" if seeds == 1 else f" (bold: median and 5–95 % band of {seeds} seeds)"
+    figure.suptitle(f"f(θ, ω) = {objective.label}.  MixedNE-LD, thin: first seed{spread}")
+    handles, labels = rows[0][1].get_legend_handles_labels()
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    for handle in legend.get_lines():
+        handle.set(alpha=1.0, linewidth=max(handle.get_linewidth(), 1.6))
+    return figure
+
+
+def draw_values(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
+    """The objective against the outer step."""
+    for (solver, inner), case in cases.group_by(["solver", "inner"], maintain_order=True):
+        look = LOOKS[solver, inner]
+        values = objective.value(_column(case, "theta"), _column(case, "omega"))
+        step = np.arange(values.shape[1])
+        if inner is None:
+            axes.plot(step, values[0], look.line, color=look.color, lw=1.6, zorder=3)
+            continue
+        axes.plot(step, values[0], color=look.color, lw=0.4, alpha=0.5)
+        if len(values) > 1:
+            low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+            axes.fill_between(step, low, high, color=look.color, alpha=0.2, lw=0)
+            axes.plot(step, middle, look.line, color=look.color, lw=1.6)
+    axes.axhline(0, color="black", lw=0.8, ls=":")
+    axes.annotate(
+        "value at equilibrium",
+        (1, 0),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="bottom",
+        fontsize=7,
+    )
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set(xlim=(0, None), xlabel="outer step t", ylabel="f(θ, ω)")
+
+
+def draw_plane(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
+    """The path in the plane, with the field (∇_θ f, −∇_ω f) and the stationary curve."""
+    _draw_field(axes, objective)
+    for (solver, inner), case in cases.group_by(["solver", "inner"], maintain_order=True):
+        look = LOOKS[solver, inner]
+        theta, omega = _column(case, "theta"), _column(case, "omega")
+        width, alpha, order = (0.4, 0.5, 2) if inner else (1.6, 0.9, 3)
+        style: dict[str, Any] = {"color": look.color, "lw": width, "alpha": alpha, "zorder": order}
+        axes.plot(theta[0], omega[0], look.line, **style)
+        axes.plot(
+            theta[:, -1], omega[:, -1], look.marker, color=look.color, ms=3, alpha=0.4, zorder=order
+        )
+        axes.plot(
+            theta[0, -1],
+            omega[0, -1],
+            look.marker,
+            color=look.color,
+            ms=6.5,
+            mec="black",
+            zorder=5,
+            ls=look.line,
+            label=f"{look.label}, and where it ends",
+        )
+    start = cases.row(0, named=True)
+    axes.plot(
+        start["start_theta"],
+        start["start_omega"],
+        "X",
+        color="black",
+        ms=8,
+        label="start",
+        zorder=6,
+    )
+    axes.set(
+        xlim=(-BOX, BOX),
+        ylim=(-BOX, BOX),
+        aspect="equal",
+        xlabel="θ (agent, maximises)",
+        ylabel="ω (adversary, minimises)",
+    )
+
+
+def _draw_field(axes: Axes, objective: Objective) -> None:
+    """Directions of the gradient dynamics, the stationary curve and the equilibria."""
+    grid = np.linspace(-BOX, BOX, 17)
+    theta, omega = np.meshgrid(grid, grid)
+    by_theta, by_omega = objective.gradient(theta, omega)
+    length = np.maximum(np.hypot(by_theta, by_omega), 1e-9)
+    axes.quiver(
+        theta,
+        omega,
+        by_theta / length,
+        -by_omega / length,
+        color="0.72",
+        width=0.003,
+        scale=28,
+        pivot="mid",
+        zorder=1,
+    )
+    if objective.has_curve:
+        branch = np.linspace(CURVE / BOX, BOX, 200)
+        label = "stationary, no equilibrium (θω = 0.5)"
+        axes.plot(branch, CURVE / branch, "k--", lw=1, label=label)
+        axes.plot(-branch, -CURVE / branch, "k--", lw=1)
+        axes.plot(0, 0, "*", color="black", ms=11, label="equilibrium (0, 0)", zorder=4)
+    else:
+        axes.plot([-BOX, BOX], [0, 0], color="0.45", lw=3, label="equilibria (ω = 0)")
+
+
+def _column(case: pl.DataFrame, name: str) -> NDArray[np.float64]:
+    """(seeds, steps + 1)."""
+    return np.stack(case[name].to_list())

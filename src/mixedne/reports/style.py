@@ -1,0 +1,35 @@
+"""How every figure of the project looks: colours, lines and words for solvers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+RC: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "mixedne",
+}
+"""Matplotlib settings, applied with ``rc_context`` so that nothing global changes."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One solver's label, colour-blind-safe colour, line and marker (readable in grey)."""
+
+    label: str
+    color: str
+    line: Any
+    marker: str
+
+
+LOOKS: dict[tuple[str, str | None], Look] = {
+    ("gad", None): Look("GAD", "#D55E00", "-.", "s"),
+    ("eg", None): Look("Extra-gradient", "#0072B2", "--", "^"),
+    ("mixedne-ld", "frozen"): Look("MixedNE-LD, frozen chains", "#009E73", "-", "o"),
+    ("mixedne-ld", "coupled"): Look("MixedNE-LD, coupled chains", "#CC79A7", "-", "D"),
+}
+"""By solver and kind of inner chain; colours from Okabe and Ito's palette."""

@@ -1,0 +1,25 @@
+"""The nouns that the whole package shares."""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+PyTree: TypeAlias = Any
+"""A tree of arrays, as JAX understands it: parameters, optimiser states, batches."""
+
+Payoff: TypeAlias = Callable[[PyTree, PyTree], Any]
+"""The agent's payoff J(θ, ω): a scalar. The adversary receives its negative."""
+
+T = TypeVar("T")
+
+
+class Players(NamedTuple, Generic[T]):
+    """One thing for each of the two players of a zero-sum game.
+
+    The thing may be a tree of parameters, a tree of gradients or a single number. A player
+    that does not exist is ``None``, JAX's empty tree: it costs neither memory nor time.
+    """
+
+    agent: T
+    """θ: maximises the payoff J."""
+    adversary: T
+    """ω: minimises the payoff J."""
