@@ -139,14 +139,11 @@ def gad(
     """
     move = _mover(optimizer)
 
-    def init(players: Players, carry: Carry = None) -> SolverState:
-        moments: optax.OptState
-        if alternating:
-            alone = Players(players.agent, None), Players(None, players.adversary)
-            moments = Players(*map(optimizer.init, alone))
-        else:
-            moments = optimizer.init(players)
-        return SolverState(players, moments, carry, jnp.zeros([], jnp.int32))
+    def init_moments(players: Players) -> optax.OptState:
+        if not alternating:
+            return optimizer.init(players)
+        alone = Players(players.agent, None), Players(None, players.adversary)
+        return Players(*map(optimizer.init, alone))
 
     def together(
         key: jax.Array, state: SolverState, carry: Carry, controls: Controls
@@ -183,7 +180,7 @@ def gad(
         info = Info(_norms(gradients), observe(players))
         return SolverState(players, moments, carry, state.step + 1), info
 
-    return Solver(init, step)
+    return Solver(_starter(init_moments), step)
 
 
 def extra_gradient(
@@ -201,14 +198,14 @@ def extra_gradient(
     """
     move = _mover(optimizer)
 
-    def init(players: Players, carry: Carry = None) -> SolverState:
+    def init_moments(players: Players) -> optax.OptState:
         moments = optimizer.init(players)
         if not isinstance(moments, ExtrapolationState):
             raise InvalidInputError(
                 "extra_gradient needs a two-phase optimiser: extra_sgd, extra_adam or "
                 "extrapolate(…) of mixedne.optimizers"
             )
-        return SolverState(players, moments, carry, jnp.zeros([], jnp.int32))
+        return moments
 
     def step(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
@@ -226,7 +223,7 @@ def extra_gradient(
         info = Info(_norms(gradients), observe(players))
         return SolverState(players, moments, carry, state.step + 1), info
 
-    return Solver(init, step)
+    return Solver(_starter(init_moments), step)
 
 
 def mixedne_ld(
@@ -256,9 +253,6 @@ def mixedne_ld(
     check_number("damping", damping, above=0, at_most=1)
     check_choice("inner", inner, ["frozen", "coupled"])
     move = _mover(optimizer)
-
-    def init(players: Players, carry: Carry = None) -> SolverState:
-        return SolverState(players, optimizer.init(players), carry, jnp.zeros([], jnp.int32))
 
     def step(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
@@ -291,7 +285,7 @@ def mixedne_ld(
         new_state = SolverState(players, chain.optimizer, chain.carry, state.step + 1)
         return new_state, Info(chain.gradient_norm, chain.observed)
 
-    return Solver(init, step)
+    return Solver(_starter(optimizer.init), step)
 
 
 def solve(
@@ -324,6 +318,23 @@ class _Chain(NamedTuple):
     carry: Carry
     gradient_norm: Players
     observed: PyTree
+
+
+def _starter(
+    init_moments: Callable[[Players], optax.OptState],
+) -> Callable[..., SolverState]:
+    """How every solver begins: check the players, give the optimiser its first state."""
+
+    def init(players: Players, carry: Carry = None) -> SolverState:
+        players = jax.tree.map(jnp.asarray, players)
+        for leaf in jax.tree.leaves(players):
+            if not jnp.issubdtype(leaf.dtype, jnp.floating):
+                raise InvalidInputError(
+                    f"players must hold floating-point numbers, not {leaf.dtype.name}"
+                )
+        return SolverState(players, init_moments(players), carry, jnp.zeros([], jnp.int32))
+
+    return init
 
 
 def _mover(optimizer: optax.GradientTransformation) -> Callable[..., tuple[Players, Any]]:

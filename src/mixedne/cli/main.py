@@ -35,6 +35,8 @@ Examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # where Greek letters cannot be printed
+        sys.stdout.reconfigure(errors="replace")
     try:
         parse(sys.argv[1:] if arguments is None else arguments).run()
     except InvalidInputError as error:
@@ -91,13 +93,13 @@ def _parse_with_tyro(
 def _one_sentence(box: str) -> str:
     """The message inside the box that tyro draws, with the option it suggests, if any."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    inside = [line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:-1]]
-    sections = " ".join("|" if set(line) == {"─"} else line for line in inside).split("|")
-    message = sections[0].strip().rstrip(".") or plain.strip()
+    lines = [line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:]]  # less the title
+    ruled = "\n".join("\f" if line and not line.strip("─-") else line for line in lines)
+    sections = [" ".join(part.split()) for part in ruled.split("\f") if part.strip()]
+    message = sections[0].rstrip(".") if sections else plain.strip()
     message = re.sub(r"^Error parsing [^-]\S*: ", "", message)  # raised by a dataclass itself
     near = next((re.search(r"--[\w-]+", part) for part in sections if "meant" in part), None)
-    hint = f"; did you mean {near.group()}?" if near else ""
-    return f"{message}{hint}"
+    return f"{message}; did you mean {near.group()}?" if near else message
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Check:
     @property
     def holds(self) -> bool:
         """Whether the two numbers agree within the tolerance."""
-        return abs(self.measured - self.expected) <= self.tolerance
+        return bool(abs(self.measured - self.expected) <= self.tolerance)
 
 
 def check_claims(samples: int = 1_000_000) -> list[Check]:

@@ -1,0 +1,152 @@
+"""The command line as a user meets it: real processes, real files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mixedne.cli.main import main
+
+
+def mixedne(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mixedne.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_saddle_json_keeps_its_contract() -> None:
+    done = mixedne("saddle", "--steps", "20", "--seeds", "3", "--start=-0.2,-0.6", "--json")
+    assert done.returncode == 0
+    rows = json.loads(done.stdout)
+    assert len(rows) == 3 * 3 * 3
+    needed = {"objective", "start", "solver", "inner", "seed", "theta", "omega", "value"}
+    needed |= {"distance", "exploitability", "end_exploitability", "escaped"}
+    for row in rows:
+        assert needed <= set(row)
+        assert row["start"] == "-0.2,-0.6"
+        assert row["inner"] == ("frozen" if row["solver"] == "mixedne-ld" else None)
+        assert (row["escaped"] is None) == (row["objective"] == "x2y2")
+        assert row["end_exploitability"] >= 0
+        assert row["exploitability"] >= 0
+    assert {row["solver"] for row in rows} == {"gad", "eg", "mixedne-ld"}
+    assert "Case study 1/3: GAD" in done.stderr
+
+
+def test_saddle_writes_figures_and_tables(tmp_path: Path) -> None:
+    arguments = ["saddle", "--steps", "5", "--seeds", "2", "--inner", "both", "--out", "results"]
+    done = mixedne(*arguments, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "MixedNE-LD coupled" in done.stdout
+    out = tmp_path / "results"
+    assert {path.name for path in tmp_path.iterdir()} == {"results"}
+    figures = {
+        f"{name}.{suffix}" for name in ("x2y2-xy", "xy-x2y2", "x2y2") for suffix in ("png", "pdf")
+    }
+    assert {path.name for path in out.iterdir()} == figures | {
+        "results.parquet",
+        "paths.parquet",
+        "config.json",
+    }
+    config = json.loads((out / "config.json").read_text())
+    assert config["format_version"] == 1
+    assert config["inner_steps"] == 50
+    assert config["versions"]["mixedne"]
+    assert pl.read_parquet(out / "results.parquet").height == 3 * 4 * 2
+
+    # Nothing is overwritten unless asked.
+    before = (out / "config.json").stat().st_mtime_ns
+    again = mixedne(*arguments, cwd=tmp_path)
+    assert again.returncode == 2
+    assert again.stderr.splitlines()[-1].endswith(
+        "is not empty: choose another or pass --overwrite"
+    )
+    assert (out / "config.json").stat().st_mtime_ns == before
+    assert mixedne(*arguments, "--overwrite", cwd=tmp_path).returncode == 0
+    assert (out / "config.json").stat().st_mtime_ns != before
+
+
+def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["saddle", "--solver", "mixedne-ld", "--steps", "10", "--seeds", "2", "--json"]
+    printed = []
+    for _ in range(2):
+        assert main(arguments) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert main([*arguments, "--first-seed", "2"]) == 0
+    assert capsys.readouterr().out != printed[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["saddle", "--objective", "x2y2xy"], "did you mean 'x2y2-xy'?"),
+        (["saddle", "--start", "3,0"], "start must lie in the box [-2, 2]², not at (3, 0)"),
+        (["saddle", "--start", "there"], "start must be far, near, both or two numbers"),
+        (["saddle", "--solver", "sgd"], "solver must be one of gad, eg, mixedne-ld, all"),
+        (["saddle", "--inner", "thawed"], "invalid choice 'thawed' for argument '--inner'"),
+        (["saddle", "--inner-steps", "0"], "inner_steps must be at least 1, not 0"),
+        (["saddle", "--temperature", "-1"], "temperature must be at least 0, not -1.0"),
+        (["saddle", "--damping", "0"], "damping must be above 0, not 0.0"),
+        (["saddle", "--damping", "1.5"], "damping must be at most 1, not 1.5"),
+        (["saddle", "--seeds", "0"], "seeds must be at least 1, not 0"),
+        (["saddle", "--first-seed", "-1"], "first_seed must be at least 0, not -1"),
+        (["saddle", "--steps", "many"], "--steps: invalid literal for int()"),
+        (["saddle", "--stepz", "3"], "Unrecognized options: --stepz, 3; did you mean --steps?"),
+        (["saddle", "--learning-rate", "nan"], "learning_rate must be finite, not nan"),
+        (["theorems", "--samples", "1"], "samples must be at least 2, not 1"),
+        (["sadle"], "did you mean 'saddle'?"),
+        ([], "Expected one of {quickstart, saddle, theorems}"),
+    ],
+)
+def test_bad_input_gets_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("mixedne: ")
+    assert message in said.err
+
+
+def test_an_output_path_that_is_a_file_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "taken"
+    file.write_text("mine")
+    assert main(["saddle", "--out", str(file)]) == 2
+    assert "exists and is not a folder" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", [[], ["saddle"], ["theorems"], ["quickstart"]])
+def test_help_has_examples(command: list[str]) -> None:
+    done = mixedne(*command, "--help")
+    assert done.returncode == 0
+    assert "Examples:\n  mixedne" in done.stdout
+
+
+def test_version() -> None:
+    assert mixedne("--version").stdout.startswith("mixedne 0.")
+
+
+def test_a_closed_pipe_is_no_traceback() -> None:
+    command = f"{sys.executable} -m mixedne.cli.main saddle --steps 2 --json | head -c 10"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_theorems_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["theorems", "--samples", "1000", "--json"]) == 0
+    checks = json.loads(capsys.readouterr().out)
+    assert {"claim", "condition", "expected", "measured", "tolerance", "holds"} <= set(checks[0])

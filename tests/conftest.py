@@ -1,0 +1,13 @@
+"""Strictness that catches whole classes of bugs, in tests only."""
+
+import jax
+import pytest
+
+# (B,) against (B, 1) raises instead of broadcasting to (B, B); a key used twice raises.
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_debug_key_reuse", True)
+
+
+@pytest.fixture
+def key() -> jax.Array:
+    return jax.random.key(0)
