@@ -1,11 +1,14 @@
 """The examples run and are as short as promised."""
 
+import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 
 
 def test_your_own_game(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,3 +19,11 @@ def test_your_own_game(capsys: pytest.CaptureFixture[str]) -> None:
         assert abs(float(players.agent)) < close
         assert abs(float(players.adversary)) < close
     assert "MixedNE-LD on" in capsys.readouterr().out
+
+
+def test_the_readmes_example_runs() -> None:
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block is not None
+    found: dict[str, Any] = {}
+    exec(block.group(1), found)
+    assert abs(float(found["state"].players.agent)) < 0.05
