@@ -1,0 +1,43 @@
+"""What an evaluation table says about policies in worlds that differ from the nominal one.
+
+``statistics``   the table's summaries per shift, over the grid, over seeds and over tasks
+``estimators``   the numbers in them, for plain arrays
+"""
+
+from mixedne.evaluation.estimators import (
+    Bootstrap,
+    Estimate,
+    Student,
+    cvar,
+    improvement_probability,
+    interquartile_mean,
+)
+from mixedne.evaluation.statistics import (
+    METHOD,
+    SHIFT,
+    grid_scores,
+    grid_summary,
+    improvement,
+    normalise,
+    score_summary,
+    seed_means,
+    shift_summary,
+)
+
+__all__ = [
+    "METHOD",
+    "SHIFT",
+    "Bootstrap",
+    "Estimate",
+    "Student",
+    "cvar",
+    "grid_scores",
+    "grid_summary",
+    "improvement",
+    "improvement_probability",
+    "interquartile_mean",
+    "normalise",
+    "score_summary",
+    "seed_means",
+    "shift_summary",
+]
