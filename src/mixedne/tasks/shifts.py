@@ -173,8 +173,8 @@ def ineffective_axes(nominal: mujoco.MjModel, shift: Shift) -> tuple[str, ...]:
     what they were, because MuJoCo takes the larger of two geoms' coefficients. Whether geoms
     that may touch ever come near each other is not decided.
 
-    Mass: at sampled states the accelerations are what they were, and so is the inertia unless
-    nothing can touch; so for bodies that are fixed to the world, or that no force acts on.
+    Mass: at sampled states the accelerations are exactly what they were, and so is the inertia
+    unless nothing can touch: bodies that are fixed to the world, or that no force moves.
     """
     still = []
     if "mass" in shift.axes:
@@ -196,10 +196,9 @@ def _same_smooth_motion(nominal: mujoco.MjModel, shifted: mujoco.MjModel) -> boo
     for _ in range(4):
         velocity, control = rng.normal(size=nominal.nv), rng.uniform(-1, 1, nominal.nu)
         first, second = (_probe(model, velocity, control) for model in (nominal, shifted))
-        same = np.allclose(first.qacc_smooth, second.qacc_smooth, rtol=1e-9, atol=1e-12)
-        if can_touch:
-            same &= np.allclose(first.qM, second.qM, rtol=1e-9, atol=1e-12)
-        if not same:
+        if not np.array_equal(first.qacc_smooth, second.qacc_smooth):
+            return False
+        if can_touch and not np.array_equal(first.M, second.M):
             return False
     return True
 

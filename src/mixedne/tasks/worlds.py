@@ -41,11 +41,11 @@ class Worlds(ABC):
             raise InvalidInputError("there must be at least one world")
         for shift, seed in cases:
             check_axes(task.id, task.axes, shift)
-            if not isinstance(seed, int) or seed < 0:
+            if not isinstance(seed, int | np.integer) or seed < 0:
                 raise InvalidInputError(f"a seed must be a whole number from 0 on, not {seed!r}")
         self.task = task
         self.shifts = [shift for shift, _ in cases]
-        self.seeds = [seed for _, seed in cases]
+        self.seeds = [int(seed) for _, seed in cases]
         self.active: NDArray[np.intp] = np.arange(0)
         """Which worlds are still in the batch, by their place in ``cases``."""
         self.elapsed = 0
@@ -70,6 +70,8 @@ class Worlds(ABC):
         them. Costs of control are computed in the actions' own precision, as Gymnasium's.
         """
         actions = np.ascontiguousarray(actions)
+        if actions.dtype.kind != "f":
+            actions = actions.astype(float)
         expected = (len(self.active), self.task.action_size)
         if actions.shape != expected:
             raise InvalidInputError(
