@@ -26,19 +26,23 @@ AXES = ("mass", "friction", "noise", "rho")
 MASS_MODES = ("reference", "consistent")
 """What a change of mass changes besides."""
 
-_SET_CONST_FIELDS = (
+_DERIVED_FIELDS = (
     "actuator_acc0",
-    "actuator_length0",
     "body_invweight0",
     "body_subtreemass",
+    "cam_poscom0",
     "dof_M0",
     "dof_invweight0",
+    "dof_length",
+    "efm0_L",
+    "flexedge_invweight0",
+    "light_poscom0",
     "tendon_invweight0",
-    "tendon_length0",
 )
-# What mj_setConst derives from masses and inertias.
+# What mj_setConst derives from masses and inertias. The mean inertia, by which the solver
+# scales its tolerance, is not among them: MuJoCo keeps it as compiled.
 
-_SHIFTED_FIELDS = ("body_mass", "body_inertia", "geom_friction", *_SET_CONST_FIELDS)
+_SHIFTED_FIELDS = ("body_mass", "body_inertia", "geom_friction", *_DERIVED_FIELDS)
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,11 @@ class MujocoWorlds(Worlds):
         with quiet_mujoco:
             self._physics.advance(self._ids(), actions)
         state = self._state()
-        marker = self._rules.marker(state)
-        rewards, healthy = self._rules.judge(
-            self._marker, marker, self._dt, state, actions, self._terminate
-        )
+        with np.errstate(invalid="ignore", over="ignore"):  # of robots that flew apart
+            marker = self._rules.marker(state)
+            rewards, healthy = self._rules.judge(
+                self._marker, marker, self._dt, state, actions, self._terminate
+            )
         self._marker = marker
         terminated = ~healthy if self._terminate else np.zeros(len(healthy), bool)
         return Step(self._rules.observe(state), rewards, terminated, self._time_is_up())

@@ -23,7 +23,11 @@ def draw_noise(key: jax.Array) -> Noise:
 
 
 def transition(
-    state: jax.Array, action: jax.Array, uniform: jax.Array, random_action: jax.Array, rho: float
+    state: jax.Array,
+    action: jax.Array,
+    uniform: jax.Array,
+    random_action: jax.Array,
+    rho: jax.Array | float,
 ) -> jax.Array:
     """The next state, given the noise; see ``toy.transition``."""
     moved: jax.Array = toy.transition(state, action, uniform, random_action, rho, xp=jnp)
@@ -37,7 +41,7 @@ def reward(state: jax.Array) -> jax.Array:
 
 
 def step(
-    key: jax.Array, state: jax.Array, action: jax.Array, rho: float
+    key: jax.Array, state: jax.Array, action: jax.Array, rho: jax.Array | float
 ) -> tuple[jax.Array, jax.Array]:
     """(next state, reward of the state left), for a scalar state; batch it with ``vmap``."""
     noise = draw_noise(key)
