@@ -96,20 +96,6 @@ def test_a_fallen_pendulum_agrees(version: str) -> None:
         assert not step.terminated[0]
 
 
-def test_reacher_agrees_long_after_its_time_limit() -> None:
-    """Arm and target are independent parts, which MuJoCo may solve one by one."""
-    task = resolve_task("Reacher")
-    worlds = make_worlds(task, [(Shift(), 0), (Shift(mass=2.0), 1)])
-    envs = [make_env(task), make_env(task, Shift(mass=2.0))]
-    worlds.reset()
-    for seed, env in enumerate(envs):
-        env.reset(seed=seed)
-    for actions in np.random.default_rng(0).uniform(-1, 1, (400, 2, 2)):
-        step = worlds.step(actions)
-        wanted = [env.step(action)[0] for env, action in zip(envs, actions, strict=True)]
-        np.testing.assert_array_equal(step.observations, wanted)
-
-
 @pytest.mark.parametrize("name", [f"{name}-v5" for name in PAPER_TASKS])
 def test_actions_in_single_precision_agree(name: str) -> None:
     assert_equal_episodes(resolve_task(name), 40, np.float32)
