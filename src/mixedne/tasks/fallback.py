@@ -1,0 +1,51 @@
+"""Other Gymnasium tasks: the worlds' interface over plain environments, one per world.
+
+Slower than the batched simulator, with the same results format. One environment after the
+other steps: Gymnasium's vector environments would reset finished worlds by themselves.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedne.tasks.registry import make_env
+from mixedne.tasks.shifts import Shift
+from mixedne.tasks.task import Task
+from mixedne.tasks.worlds import Array, Mask, Step, Worlds
+
+
+class GymnasiumWorlds(Worlds):
+    """Worlds of any task that Gymnasium can make."""
+
+    def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
+        """One environment per (shift, seed)."""
+        super().__init__(task, cases)
+        self._envs = [make_env(task, shift.physics) for shift in self.shifts]
+
+    def close(self) -> None:
+        """Close the environments."""
+        for env in self._envs:
+            env.close()
+
+    def _start(self) -> Array:
+        starts = [env.reset(seed=seed) for env, seed in zip(self._envs, self.seeds, strict=True)]
+        return np.stack([np.asarray(observation, float) for observation, _ in starts])
+
+    def _advance(self, actions: NDArray[np.floating]) -> Step:
+        results = [
+            self._envs[world].step(action)[:4]
+            for world, action in zip(self.active, actions, strict=True)
+        ]
+        if not results:
+            return Step(np.empty((0, self.task.observation_size)), *(np.empty(0, bool),) * 3)
+        observations, rewards, terminated, truncated = zip(*results, strict=True)
+        return Step(
+            np.stack([np.asarray(observation, float) for observation in observations]),
+            np.array(rewards, float),
+            np.array(terminated, bool),
+            np.array(truncated, bool),
+        )
+
+    def _leave(self, mask: Mask) -> None:
+        """The environments stay, for the next reset."""

@@ -1,0 +1,109 @@
+"""Worlds that advance together: the interface, and what its three forms share.
+
+Every world has its own shift and seed. What happens in a world depends on these and on its
+actions alone: not on the other worlds, their number or order, or the number of threads, to
+the last bit.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedne.errors import InvalidInputError
+from mixedne.tasks.actions import ActionNoise
+from mixedne.tasks.shifts import Shift, check_axes
+from mixedne.tasks.task import Task
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Step(NamedTuple):
+    """What one step gave, for the active worlds in order."""
+
+    observations: Array
+    rewards: Array
+    terminated: Mask
+    """The task ended the episode."""
+    truncated: Mask
+    """The time limit did."""
+
+
+class Worlds(ABC):
+    """A batch of worlds of one task; call ``reset``, then ``step`` and ``keep``."""
+
+    def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
+        """One (shift, seed) per world."""
+        if not cases:
+            raise InvalidInputError("there must be at least one world")
+        for shift, seed in cases:
+            check_axes(task.id, task.axes, shift)
+            if not isinstance(seed, int | np.integer) or seed < 0:
+                raise InvalidInputError(f"a seed must be a whole number from 0 on, not {seed!r}")
+        self.task = task
+        self.shifts = [shift for shift, _ in cases]
+        self.seeds = [int(seed) for _, seed in cases]
+        self.active: NDArray[np.intp] = np.arange(0)
+        """Which worlds are still in the batch, by their place in ``cases``."""
+        self.elapsed = 0
+        """Steps since the reset."""
+
+    def reset(self) -> Array:
+        """Start all worlds anew, each from its seed; (worlds, observation size)."""
+        self.active = np.arange(len(self.seeds))
+        self.elapsed = 0
+        self._noise = ActionNoise(
+            [shift.noise for shift in self.shifts],
+            self.seeds,
+            self.task.action_low,
+            self.task.action_high,
+        )
+        return self._start()
+
+    def step(self, actions: NDArray[np.floating]) -> Step:
+        """Advance the active worlds; ``actions`` has a row for each, in the task's units.
+
+        Actions outside the box are passed on as they are, as Gymnasium does; MuJoCo clamps
+        them. Costs of control are computed in the actions' own precision, as Gymnasium's.
+        """
+        actions = np.ascontiguousarray(actions)
+        if actions.dtype.kind != "f":
+            actions = actions.astype(float)
+        expected = (len(self.active), self.task.action_size)
+        if actions.shape != expected:
+            raise InvalidInputError(
+                f"actions for {self.task.id} must have the shape {expected}, not {actions.shape}"
+            )
+        if not np.isfinite(actions).all():
+            raise InvalidInputError("actions must be finite: the policy gave NaN or infinity")
+        self.elapsed += 1
+        return self._advance(self._noise(actions))
+
+    def keep(self, mask: Mask) -> None:
+        """Let the active worlds outside ``mask`` leave the batch, until the next reset."""
+        self._noise.keep(mask)
+        self._leave(mask)
+        self.active = self.active[mask]
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release threads and environments."""
+
+    def _time_is_up(self) -> Mask:
+        limit = self.task.max_episode_steps
+        return np.full(len(self.active), limit is not None and self.elapsed >= limit)
+
+    @abstractmethod
+    def _start(self) -> Array:
+        """Initial observations of all worlds."""
+
+    @abstractmethod
+    def _advance(self, actions: NDArray[np.floating]) -> Step:
+        """One step of the active worlds, noise included already."""
+
+    @abstractmethod
+    def _leave(self, mask: Mask) -> None:
+        """Forget the active worlds outside ``mask``."""
