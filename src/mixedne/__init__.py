@@ -7,27 +7,49 @@ parts are imported on first use:
 ``mixedne.optimizers``   Langevin dynamics and extra-gradient methods for Optax
 ``mixedne.solvers``      GAD, extra-gradient and MixedNE-LD over any two parameter trees
 ``mixedne.saddle``       the paper's case study
+``mixedne.tasks``        tasks, shifts, and a simulator for many worlds at once
+``mixedne.evaluation``   sweeps and grids of shifts, and their statistics
+``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 """
 
 import importlib
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixedne.errors import InvalidInputError
 from mixedne.types import Players
 
+if TYPE_CHECKING:
+    from mixedne import evaluation, optimizers, saddle, solvers, tasks
+    from mixedne.evaluation.sweep import evaluate
+    from mixedne.policies import load_policy
+
 __version__ = version("mixedne")
 
-__all__ = ["InvalidInputError", "Players", "__version__", "optimizers", "saddle", "solvers"]
+__all__ = [
+    "InvalidInputError",
+    "Players",
+    "__version__",
+    "evaluate",
+    "evaluation",
+    "load_policy",
+    "optimizers",
+    "saddle",
+    "solvers",
+    "tasks",
+]
 
-_PARTS = ("optimizers", "saddle", "solvers")
+_PARTS = ("evaluation", "optimizers", "saddle", "solvers", "tasks")
+_FUNCTIONS = {"evaluate": "mixedne.evaluation.sweep", "load_policy": "mixedne.policies"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return importlib.import_module(f"mixedne.{name}")
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     raise AttributeError(f"module 'mixedne' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS})
+    return sorted({*globals(), *_PARTS, *_FUNCTIONS})

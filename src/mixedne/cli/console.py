@@ -1,5 +1,6 @@
 """What a person sees: progress on stderr, results on stdout."""
 
+import contextlib
 import json
 import math
 import sys
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
-from rich.progress import track
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, track
 from rich.table import Table
 
 T = TypeVar("T")
@@ -31,6 +32,27 @@ def progress(items: Sequence[T], describe: Callable[[T], str], title: str) -> It
     for number, item in enumerate(items, 1):
         note(f"{title} {number}/{len(items)}: {describe(item)}")
         yield item
+
+
+@contextlib.contextmanager
+def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function of (done, total): a bar on a terminal, a line every tenth elsewhere."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TextColumn(unit))
+        with Progress(*columns, console=console, transient=True) as bar:
+            job = bar.add_task(title, total=None)
+            yield lambda done, total: bar.update(job, completed=done, total=total)
+        return
+    told = -1
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if 10 * done // total > told:
+            told = 10 * done // total
+            note(f"{title}: {done} of {total} {unit}")
+
+    yield tell
 
 
 def print_json(document: Any) -> None:

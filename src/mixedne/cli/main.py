@@ -12,18 +12,20 @@ import tyro
 import tyro.extras
 
 from mixedne.cli.console import note
+from mixedne.cli.evaluate import Evaluate
 from mixedne.cli.quickstart import Quickstart
 from mixedne.cli.saddle import Saddle
 from mixedne.cli.theorems import Theorems
 from mixedne.errors import InvalidInputError, check_choice
 
-Command: TypeAlias = Quickstart | Saddle | Theorems
-CommandType: TypeAlias = type[Quickstart] | type[Saddle] | type[Theorems]
+Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate
+CommandType: TypeAlias = type[Quickstart] | type[Saddle] | type[Theorems] | type[Evaluate]
 
 COMMANDS: dict[str, CommandType] = {
     "quickstart": Quickstart,
     "saddle": Saddle,
     "theorems": Theorems,
+    "evaluate": Evaluate,
 }
 
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.

@@ -1,0 +1,170 @@
+"""``mixedne evaluate``: policies in worlds that differ from the nominal one."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import tyro
+
+from mixedne.cli.console import counting, note, print_json, print_table
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import parse_grid
+
+if TYPE_CHECKING:
+    import polars as pl
+
+List = Annotated[str, tyro.conf.arg(metavar="LIST")]
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure policies in worlds that differ from the one they were trained in."""
+
+    about: ClassVar[str] = """\
+All axes given are crossed. A LIST is 0.5,1,2 or 0.5:2:16 (start:stop:count, both ends
+included) or a named grid, paper or paper-heatmap. Every grid point and every policy
+meets the same initial states and the same noise.
+
+Without --out, the results of a run folder go into its evaluation.parquet, beside what is
+there already.
+
+Examples:
+  mixedne evaluate runs/hopper --mass paper
+  mixedne evaluate runs/a runs/b --mass 0.5:2:4 --noise 0,0.1 --episodes 20 --out ab.parquet
+  mixedne evaluate ppo.zip --trust-pickle --task Hopper-v5 --friction 0.5,1,2 --json"""
+
+    policies: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN|FILE")]
+    """Run folders, policy files, or Stable-Baselines3 files."""
+    task: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
+    """The task; policies from elsewhere need it."""
+    mass: List = "1"
+    """Factors on all bodies' masses."""
+    mass_mode: Literal["reference", "consistent"] = "reference"
+    """What a factor on masses changes: masses alone, or inertias and derived constants too."""
+    friction: List = "1"
+    """Factors on all geoms' friction."""
+    noise: List = "0"
+    """Probabilities with which a uniform action replaces the policy's."""
+    rho: Annotated[str | None, tyro.conf.arg(metavar="LIST")] = None
+    """Values of ρ, for the toy MDP."""
+    body_mass: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")] = ()
+    """Factors on single bodies' masses, at every grid point."""
+    geom_friction: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")] = ()
+    """Factors on single geoms' friction, at every grid point."""
+    episodes: int = 10
+    """Episodes at every grid point."""
+    seed: int = 0
+    """Of the evaluation."""
+    stochastic: bool = False
+    """Let stochastic policies sample their actions; otherwise their mean acts."""
+    threads: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Threads for the physics; all cores by default."""
+    trust_pickle: bool = False
+    """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.parquet")] = None
+    """Where to write one row per episode. An interrupted evaluation goes on when repeated."""
+    overwrite: bool = False
+    """Replace the output file if it exists."""
+    json: bool = False
+    """Print one JSON document: a list with one object per policy and grid point."""
+
+    def run(self) -> None:
+        """Evaluate, write and print."""
+        if not self.policies:
+            raise InvalidInputError("evaluate needs at least one run folder or policy file")
+        if self.out is not None and self.out.suffix != ".parquet":
+            raise InvalidInputError(f"the output file must end in .parquet, not {self.out.name}")
+        axes: dict[str, Any] = {
+            axis: parse_grid(axis, getattr(self, axis)) for axis in ("mass", "friction", "noise")
+        }
+        rho = None if self.rho is None else parse_grid("rho", self.rho)
+        bodies, geoms = _factors(self.body_mass), _factors(self.geom_friction)
+
+        from mixedne.evaluation.sources import find_source
+        from mixedne.evaluation.sweep import evaluate, merge_into
+
+        sources = [find_source(p, trust_pickle=self.trust_pickle) for p in self.policies]
+        with counting("Evaluation", "episodes") as progress, warnings.catch_warnings():
+            warnings.showwarning = _note_warning
+            table = evaluate(
+                sources,
+                self.task,
+                **axes,
+                rho=rho,
+                mass_mode=self.mass_mode,
+                body_masses=bodies,
+                geom_frictions=geoms,
+                episodes=self.episodes,
+                seed=self.seed,
+                stochastic=self.stochastic,
+                threads=self.threads,
+                out=self.out,
+                overwrite=self.overwrite,
+                progress=progress,
+            )
+        if self.out is None:
+            for source in sources:
+                if source.folder is not None:
+                    merge_into(source.folder / "evaluation.parquet", table, source.name)
+                    note(f"Results are in {source.folder / 'evaluation.parquet'}")
+        else:
+            note(f"Results are in {self.out}")
+        rows = summarise(table).to_dicts()
+        if self.json:
+            print_json(rows)
+        else:
+            _print(rows)
+
+
+def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
+    """One row per policy and grid point: mean, spread and worst over its episodes."""
+    import polars as pl
+
+    from mixedne.evaluation.statistics import SHIFT
+
+    points = ["run", "task", *SHIFT]
+    returns = pl.col("return")
+    return table.group_by(points, maintain_order=True).agg(
+        pl.len().alias("episodes"),
+        returns.mean().alias("mean_return"),
+        returns.std(ddof=0).alias("std_return"),
+        returns.min().alias("min_return"),
+        pl.col("length").mean().alias("mean_length"),
+    )
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    axes = [
+        axis for axis in ("mass", "friction", "noise", "rho") if len({r[axis] for r in rows}) > 1
+    ]
+    columns = ["run", *axes, "episodes", "mean return", "std", "min", "mean length"]
+    table = [
+        [
+            row["run"],
+            *(f"{row[axis]:g}" for axis in axes),
+            str(row["episodes"]),
+            *(f"{row[name]:.1f}" for name in ("mean_return", "std_return", "min_return")),
+            f"{row['mean_length']:.0f}",
+        ]
+        for row in rows
+    ]
+    print_table(f"{rows[0]['task']}, return over episodes", columns, table)
+
+
+def _factors(given: tuple[str, ...]) -> list[tuple[str, float]]:
+    """(name, factor) from NAME=FACTOR."""
+    pairs = []
+    for text in given:
+        name, equals, factor = text.rpartition("=")
+        try:
+            pairs.append((name, float(factor)))
+        except ValueError:
+            equals = ""
+        if not (equals and name):
+            raise InvalidInputError(f"a named factor must be NAME=FACTOR, not {text!r}")
+    return pairs
+
+
+def _note_warning(message: Any, *_: Any, **__: Any) -> None:
+    note(f"mixedne: {message}")

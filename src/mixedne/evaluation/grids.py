@@ -1,0 +1,82 @@
+"""Lists of shifts: as numbers, as ranges, or the paper's grids by name."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mixedne.errors import InvalidInputError, check_number
+
+_FACTORS = tuple(round(0.5 + 0.05 * i, 2) for i in range(11)) + tuple(
+    round(1.1 + 0.1 * i, 1) for i in range(10)
+)
+_HEATMAP_FACTORS = tuple(round(0.5 + 0.1 * i, 1) for i in range(6)) + tuple(
+    round(1.2 + 0.2 * i, 1) for i in range(5)
+)
+_PROBABILITIES = tuple(round(0.05 * i, 2) for i in range(11))
+
+NAMED_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+    "paper": {
+        "mass": _FACTORS,
+        "friction": _FACTORS,
+        "noise": _PROBABILITIES,
+        "rho": tuple(float(x) for x in np.linspace(0.0, 0.4, 20)),
+    },
+    "paper-heatmap": {
+        "mass": _HEATMAP_FACTORS,
+        "friction": _HEATMAP_FACTORS,
+        "noise": _PROBABILITIES,
+    },
+}
+"""The reference code's grids, by name and axis."""
+
+
+class _Limits(NamedTuple):
+    above: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+_LIMITS = {
+    "mass": _Limits(above=0),
+    "friction": _Limits(above=0),
+    "noise": _Limits(at_least=0, at_most=1),
+    "rho": _Limits(at_least=0, at_most=1),
+}
+
+
+def parse_grid(axis: str, text: str) -> tuple[float, ...]:
+    """The values of an axis from ``0.5,1,2``, ``0.5:2:16`` or a grid's name.
+
+    ``start:stop:count`` includes both ends.
+    """
+    if text in NAMED_GRIDS:
+        if axis not in NAMED_GRIDS[text]:
+            raise InvalidInputError(f"the grid {text} has no axis {axis}")
+        return NAMED_GRIDS[text][axis]
+    try:
+        if ":" in text:
+            start, stop, count = text.split(":")
+            check_number(f"the count of {axis}", int(count), at_least=1)
+            values = tuple(float(x) for x in np.linspace(float(start), float(stop), int(count)))
+        else:
+            values = tuple(float(part) for part in text.split(","))
+    except InvalidInputError:
+        raise
+    except ValueError:
+        names = " or ".join(NAMED_GRIDS)
+        raise InvalidInputError(
+            f"{axis} must be numbers as in 0.5,1,2, a range as in 0.5:2:16, or {names}, "
+            f"not {text!r}"
+        ) from None
+    return check_grid(axis, values)
+
+
+def check_grid(axis: str, values: tuple[float, ...]) -> tuple[float, ...]:
+    """The values, if there are some, all allowed and none twice."""
+    if not values:
+        raise InvalidInputError(f"{axis} needs at least one value")
+    for value in values:
+        check_number(axis, value, **_LIMITS[axis]._asdict())
+    if len(set(values)) < len(values):
+        raise InvalidInputError(f"{axis} must not hold a value twice: {values}")
+    return values

@@ -1,0 +1,77 @@
+"""Results of an evaluation as it runs: kept by chunk, so that it can be taken up again.
+
+Finished chunks of an evaluation that writes to ``NAME.parquet`` lie beside it in a hidden
+folder named after what was asked for; another request never meets them. The folder goes when
+the evaluation is complete.
+"""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+
+from mixedne.errors import InvalidInputError
+from mixedne.files import write_beside
+
+
+class ChunkStore:
+    """Tables by chunk number."""
+
+    def __init__(self, out: Path | None, folder: Path | None) -> None:
+        """``out`` is the file to write in the end; ``folder`` keeps chunks until then."""
+        self._out = out
+        self._folder = folder
+        self._tables: dict[int, pl.DataFrame] = {}
+
+    @classmethod
+    def open(
+        cls, out: str | Path | None, fingerprint: str | None, *, overwrite: bool = False
+    ) -> "ChunkStore":
+        """A store for an evaluation; without a fingerprint it cannot be taken up again."""
+        if out is None:
+            return cls(None, None)
+        out = Path(out)
+        if out.is_dir():
+            raise InvalidInputError(f"the output file {out} is a folder")
+        if out.exists() and not overwrite:
+            raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
+        if fingerprint is None:
+            return cls(out, None)
+        folder = out.parent / f".{out.stem}-{fingerprint[:16]}.partial"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(f"{out} cannot be written: {error.strerror}") from None
+        return cls(out, folder)
+
+    def get(self, number: int) -> pl.DataFrame | None:
+        """The chunk of an earlier, interrupted evaluation, if it is there and whole."""
+        if self._folder is None:
+            return None
+        try:
+            self._tables[number] = pl.read_parquet(self._chunk_file(number))
+        except (OSError, pl.exceptions.PolarsError):
+            return None
+        return self._tables[number]
+
+    def put(self, number: int, table: pl.DataFrame) -> None:
+        """Keep a finished chunk."""
+        self._tables[number] = table
+        if self._folder is not None:
+            with write_beside(self._chunk_file(number)) as temporary:
+                table.write_parquet(temporary)
+
+    def finish(self) -> pl.DataFrame:
+        """All chunks in order, written to the output file if there is one."""
+        table = pl.concat(self._tables[number] for number in sorted(self._tables))
+        if self._out is not None:
+            with write_beside(self._out) as temporary:
+                table.write_parquet(temporary)
+        if self._folder is not None:
+            shutil.rmtree(self._folder)
+        return table
+
+    def _chunk_file(self, number: int) -> Path:
+        if self._folder is None:
+            raise RuntimeError("a store without a folder has no chunk files")
+        return self._folder / f"{number:06d}.parquet"

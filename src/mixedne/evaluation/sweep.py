@@ -1,0 +1,336 @@
+"""Sweeps and grids: policies in worlds that differ from the nominal one, as one table.
+
+Every grid point and every policy sees the same initial states and the same noise: an
+episode's seed is made from the evaluation's seed and the episode's number alone, and all
+that is random in the episode comes from it. Worlds run in chunks, so memory stays bounded;
+results do not depend on the chunks, the number of threads or the order of the grid.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.evaluation.actors import Actors
+from mixedne.evaluation.grids import check_grid
+from mixedne.evaluation.sources import PROVENANCE, Source, find_source
+from mixedne.evaluation.store import ChunkStore
+from mixedne.files import write_beside
+from mixedne.policies import Policy
+from mixedne.tasks import MASS_MODES, Shift, Task, axes_without_effect, make_worlds, resolve_task
+from mixedne.versions import versions
+
+SCHEMA: dict[Any, Any] = {
+    "run": pl.String,
+    "task": pl.String,
+    "task_version": pl.String,
+    **{
+        name: {str: pl.String, float: pl.Float64, int: pl.Int64}[kind]
+        for name, kind in PROVENANCE.items()
+    },
+    "mass_mode": pl.String,
+    "mass": pl.Float64,
+    "friction": pl.Float64,
+    "noise": pl.Float64,
+    "rho": pl.Float64,
+    "body_masses": pl.String,
+    "geom_frictions": pl.String,
+    "acting": pl.String,
+    "episode": pl.Int64,
+    "episode_seed": pl.Int64,
+    "return": pl.Float64,
+    "length": pl.Int64,
+    "terminated": pl.Boolean,
+    "versions": pl.String,
+}
+"""Columns of an evaluation table: one row per episode."""
+
+
+class NoEffectWarning(UserWarning):
+    """A shift was asked for that changes nothing in this task."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What to evaluate: all axes crossed, so many episodes at every point."""
+
+    mass: tuple[float, ...] = (1.0,)
+    friction: tuple[float, ...] = (1.0,)
+    noise: tuple[float, ...] = (0.0,)
+    rho: tuple[float, ...] | None = None
+    """None is the nominal value."""
+    mass_mode: str = "reference"
+    body_masses: tuple[tuple[str, float], ...] = ()
+    """Factors on named bodies' masses, at every point."""
+    geom_frictions: tuple[tuple[str, float], ...] = ()
+    """Factors on named geoms' friction, at every point."""
+    episodes: int = 10
+    seed: int = 0
+    stochastic: bool = False
+    """Whether stochastic policies sample their actions; otherwise their mean acts."""
+
+    def __post_init__(self) -> None:
+        check_choice("mass_mode", self.mass_mode, MASS_MODES)
+        for axis in ("mass", "friction", "noise", "rho"):
+            if getattr(self, axis) is not None:
+                check_grid(axis, getattr(self, axis))
+        check_number("episodes", self.episodes, at_least=1)
+        check_number("seed", self.seed, at_least=0)
+
+    def shifts(self) -> list[Shift]:
+        """The grid's points."""
+        crossed = itertools.product(self.mass, self.friction, self.noise, self.rho or (None,))
+        return [
+            Shift(m, self.mass_mode, f, n, r, self.body_masses, self.geom_frictions)
+            for m, f, n, r in crossed
+        ]
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed of an episode: with it, ``env.reset(seed=…)`` of Gymnasium starts the same."""
+    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
+
+
+class Case(NamedTuple):
+    """One episode to run."""
+
+    source: int
+    """Which policy."""
+    shift: Shift
+    episode: int
+
+
+def evaluate(
+    policies: Any,
+    task: str | None = None,
+    *,
+    mass: Iterable[float] = (1.0,),
+    friction: Iterable[float] = (1.0,),
+    noise: Iterable[float] = (0.0,),
+    rho: Iterable[float] | None = None,
+    mass_mode: str = "reference",
+    body_masses: Iterable[tuple[str, float]] = (),
+    geom_frictions: Iterable[tuple[str, float]] = (),
+    episodes: int = 10,
+    seed: int = 0,
+    stochastic: bool = False,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+    worlds_at_once: int = 1024,
+    trust_pickle: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> pl.DataFrame:
+    """Run policies in worlds that differ from the nominal one; one row per episode.
+
+    Args:
+      policies: one, or a list, of: a path to a run folder, a policy file or a
+        Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
+        ``observations (n, d) -> actions (n, k)`` in the task's own units.
+      task: name of the task; not needed for policies that know theirs.
+      mass: factors on all bodies' masses.
+      friction: factors on all geoms' friction.
+      noise: probabilities with which a uniform action replaces the policy's.
+      rho: values of ρ, for the toy MDP.
+      mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
+      body_masses: further factors on named bodies' masses, the same at every grid point.
+      geom_frictions: further factors on named geoms' friction.
+      episodes: at every grid point.
+      seed: of the evaluation. Grid points and policies share their episodes' seeds.
+      stochastic: let stochastic policies of this package sample; their mean acts otherwise.
+      out: a Parquet file to write. An evaluation that is interrupted goes on from its
+        finished chunks when it is called again with the same arguments.
+      overwrite: replace ``out`` if it exists.
+      threads: for the physics; all cores by default.
+      worlds_at_once: how many worlds advance together.
+      trust_pickle: load files that can run code (Stable-Baselines3).
+      progress: called with the number of finished episodes and of all.
+    """
+    many = isinstance(policies, Sequence) and not isinstance(policies, str)
+    sources = [
+        find_source(policy, trust_pickle=trust_pickle)
+        for policy in (policies if many else [policies])
+    ]
+    grid = Grid(
+        tuple(mass), tuple(friction), tuple(noise), None if rho is None else tuple(rho),
+        mass_mode, tuple(body_masses), tuple(geom_frictions), episodes, seed, stochastic,
+    )  # fmt: skip
+    check_number("worlds_at_once", worlds_at_once, at_least=1)
+    found = _find_task(sources, task)
+    _check_fit(sources, found)
+    _warn_of_no_effect(found, grid)
+    cases = [
+        Case(source, shift, episode)
+        for source in range(len(sources))
+        for shift in grid.shifts()
+        for episode in range(grid.episodes)
+    ]
+    fingerprint = _fingerprint(sources, found, grid, worlds_at_once)
+    store = ChunkStore.open(out, fingerprint, overwrite=overwrite)
+    for number, first in enumerate(range(0, len(cases), worlds_at_once)):
+        chunk = cases[first : first + worlds_at_once]
+        if store.get(number) is None:
+            report = functools.partial(_add_and_tell, progress, first, len(cases))
+            table = run_chunk(sources, found, grid, chunk, threads=threads, report=report)
+            store.put(number, table)
+        progress(first + len(chunk), len(cases))
+    return store.finish()
+
+
+def run_chunk(
+    sources: Sequence[Source],
+    task: Task,
+    grid: Grid,
+    cases: Sequence[Case],
+    *,
+    threads: int | None = None,
+    terminate: bool = True,
+    report: Callable[[int], None] = lambda finished: None,
+) -> pl.DataFrame:
+    """Run these episodes side by side; one row each, in their order."""
+    seeds = [episode_seed(grid.seed, case.episode) for case in cases]
+    worlds = make_worlds(
+        task,
+        [(case.shift, seed) for case, seed in zip(cases, seeds, strict=True)],
+        threads=threads,
+        terminate=terminate,
+    )
+    actors = Actors(sources, [case.source for case in cases], seeds, task, grid.stochastic)
+    returns = np.zeros(len(cases))
+    lengths = np.zeros(len(cases), np.int64)
+    terminated = np.zeros(len(cases), bool)
+    try:
+        observations = worlds.reset()
+        while len(worlds.active):
+            active = worlds.active
+            step = worlds.step(actors.act(active, observations))
+            returns[active] += step.rewards
+            lengths[active] += 1
+            over = step.terminated | step.truncated
+            observations = step.observations
+            if over.any():
+                terminated[active] = step.terminated
+                worlds.keep(~over)
+                observations = observations[~over]
+                report(len(cases) - len(worlds.active))
+    finally:
+        worlds.close()
+    made_by = json.dumps(versions("gymnasium", "mujoco", "numpy"))
+    acting = "stochastic" if grid.stochastic else "mean"
+    rows = [
+        {
+            "run": sources[case.source].name,
+            "task": task.id,
+            "task_version": task.version,
+            **sources[case.source].provenance,
+            "mass_mode": case.shift.mass_mode,
+            "mass": case.shift.mass,
+            "friction": case.shift.friction,
+            "noise": case.shift.noise,
+            "rho": task.nominal_rho if case.shift.rho is None else case.shift.rho,
+            "body_masses": _named(case.shift.body_masses),
+            "geom_frictions": _named(case.shift.geom_frictions),
+            "acting": acting,
+            "episode": case.episode,
+            "episode_seed": seeds[i],
+            "return": float(returns[i]),
+            "length": int(lengths[i]),
+            "terminated": bool(terminated[i]),
+            "versions": made_by,
+        }
+        for i, case in enumerate(cases)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def merge_into(path: Path, table: pl.DataFrame, run: str) -> pl.DataFrame:
+    """Add a run's rows to the table in a file; a row evaluated again replaces the old one."""
+    fresh = table.filter(pl.col("run") == run)
+    if path.exists():
+        try:
+            old = pl.read_parquet(path).cast(SCHEMA)
+        except (OSError, pl.exceptions.PolarsError):
+            raise InvalidInputError(f"{path} is damaged: move it away to evaluate anew") from None
+        key = [
+            name for name in SCHEMA if name not in ("return", "length", "terminated", "versions")
+        ]
+        fresh = pl.concat([old, fresh]).unique(key, keep="last", maintain_order=True)
+    with write_beside(path) as temporary:
+        fresh.write_parquet(temporary)
+    return fresh
+
+
+def _find_task(sources: Sequence[Source], name: str | None) -> Task:
+    """The task that was named, or that all policies were trained for."""
+    if not sources:
+        raise InvalidInputError("there must be at least one policy")
+    if name is not None:
+        return resolve_task(name)
+    known = {source.task for source in sources}
+    if None in known:
+        unknown = next(source.name for source in sources if source.task is None)
+        raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
+    if len(known) > 1:
+        raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
+    return resolve_task(str(known.pop()))
+
+
+def _check_fit(sources: Sequence[Source], task: Task) -> None:
+    """Refuse policies of this package whose sizes are not the task's, before any work."""
+    for source in sources:
+        if isinstance(source.act, Policy):
+            spec = source.act.spec
+            sizes = (spec.observation_size, spec.action_size)
+            if sizes != (task.observation_size, task.action_size):
+                raise InvalidInputError(
+                    f"the policy {source.name} takes {sizes[0]} observations and gives "
+                    f"{sizes[1]} actions, but {task.id} has {task.observation_size} and "
+                    f"{task.action_size}"
+                )
+
+
+def _warn_of_no_effect(task: Task, grid: Grid) -> None:
+    """Say which axes change nothing here, so that a flat curve is not taken for robustness."""
+    for axis in ("mass", "friction"):
+        nominal = {"mass": (1.0,), "friction": (1.0,), "noise": (0.0,), "rho": None}
+        alone = dataclasses.replace(grid, **{**nominal, axis: getattr(grid, axis)})
+        shifted = [shift for shift in alone.shifts() if axis in shift.axes]
+        if shifted and all(axis in axes_without_effect(task, shift) for shift in shifted):
+            warnings.warn(
+                f"{axis} changes nothing in {task.id}: its worlds are all alike",
+                NoEffectWarning,
+                stacklevel=3,
+            )
+
+
+def _fingerprint(
+    sources: Sequence[Source], task: Task, grid: Grid, worlds_at_once: int
+) -> str | None:
+    """What was asked for, as a hash; None if a policy cannot be recognised again."""
+    prints = [source.fingerprint for source in sources]
+    if None in prints:
+        return None
+    made_by = versions("gymnasium", "mujoco", "numpy")
+    names = [source.name for source in sources]
+    request = [prints, names, task.id, dataclasses.asdict(grid), worlds_at_once, made_by]
+    return hashlib.sha256(json.dumps(request).encode()).hexdigest()
+
+
+def _add_and_tell(
+    progress: Callable[[int, int], None], before: int, total: int, finished: int
+) -> None:
+    progress(before + finished, total)
+
+
+def _named(factors: tuple[tuple[str, float], ...]) -> str | None:
+    return ",".join(f"{name}={factor:g}" for name, factor in factors) or None

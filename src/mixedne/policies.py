@@ -1,0 +1,216 @@
+"""Policy files: small networks that act with NumPy alone.
+
+A policy is two files in a folder. ``policy.json`` says what the network looks like, how
+observations are normalised and which box the actions live in; ``policy.safetensors`` holds
+the numbers. Loading them runs no code, and acting needs neither JAX nor the training code.
+
+The network is a multilayer perceptron: normalise, then for every hidden layer
+
+    x ← activation(layer_norm(x W + b))      (the norm only where the file has one)
+
+and a head that gives an action in [−1, 1], which is rescaled to the task's box:
+
+``tanh``              a = tanh(x W + b)
+``tanh-gaussian``     a = tanh(μ + σ ξ), log σ from a second output, clipped to [−20, 2]
+``clipped-gaussian``  a = clip(μ + σ ξ), σ² = softplus of a second output
+
+ξ is zero unless noise is given, so a policy acts by its mean unless asked otherwise.
+"""
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from mixedne.errors import InvalidInputError, check_choice
+from mixedne.files import write_beside
+
+FORMAT_VERSION = 1
+"""Of the two files; a reader refuses others."""
+
+HEADS = {"tanh": 1, "tanh-gaussian": 2, "clipped-gaussian": 2}
+"""How actions come out of the network, and how many outputs that takes."""
+
+Array = NDArray[np.float32]
+
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, np.float32(0)),
+}
+_LAYER_NORM_EPSILON = np.float32(1e-6)
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """What ``policy.json`` says; enough to check ``policy.safetensors`` and to act."""
+
+    observation_size: int
+    action_low: tuple[float, ...]
+    """The task's box, in its own units."""
+    action_high: tuple[float, ...]
+    hidden: tuple[int, ...] = (64, 64)
+    activation: str = "tanh"
+    head: str = "tanh"
+    layer_norm: bool = False
+    normaliser: bool = False
+    """Whether observations are normalised by the mean and scale in the file."""
+    task: str | None = None
+    """The task that the policy was trained for, e.g. ``Hopper-v5``."""
+
+    def __post_init__(self) -> None:
+        check_choice("activation", self.activation, _ACTIVATIONS)
+        check_choice("head", self.head, HEADS)
+        sizes = (self.observation_size, *self.hidden, len(self.action_low))
+        if not all(isinstance(size, int) and size > 0 for size in sizes):
+            raise InvalidInputError(f"sizes of layers must be positive whole numbers, not {sizes}")
+        low, high = np.array(self.action_low, float), np.array(self.action_high, float)
+        if low.shape != high.shape or not (low < high).all():
+            raise InvalidInputError("action_low must be below action_high in every component")
+
+    @property
+    def action_size(self) -> int:
+        """Number of actions."""
+        return len(self.action_low)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of all tensors."""
+        sizes = (self.observation_size, *self.hidden, HEADS[self.head] * self.action_size)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
+            shapes[f"layers.{i}.weight"] = (fan_in, fan_out)
+            shapes[f"layers.{i}.bias"] = (fan_out,)
+            if self.layer_norm and i < len(self.hidden):
+                shapes[f"layers.{i}.norm_scale"] = (fan_out,)
+                shapes[f"layers.{i}.norm_offset"] = (fan_out,)
+        if self.normaliser:
+            shapes["normaliser.mean"] = shapes["normaliser.scale"] = (self.observation_size,)
+        return shapes
+
+
+class Policy:
+    """A network that acts: ``policy(observations) -> actions``, batched or not.
+
+    Observations have the shape (d,) or (n, d); actions come in the task's own units. Every
+    row is computed by itself, so an action does not depend, to the last bit, on what else is
+    in the batch: matrix products of whole batches would differ in the last bits with the
+    size of the batch and the place in it, and chaos would do the rest.
+    """
+
+    def __init__(self, spec: PolicySpec, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Check the tensors against the specification and take them over."""
+        expected = spec.shapes()
+        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        if found != expected:
+            wrong = sorted(
+                name for name in {*expected, *found} if expected.get(name) != found.get(name)
+            )
+            raise InvalidInputError(
+                f"the policy's tensor {wrong[0]} must have the shape {expected.get(wrong[0])}, "
+                f"not {found.get(wrong[0])}"
+            )
+        self.spec = spec
+        self.tensors = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
+        if not all(np.isfinite(tensor).all() for tensor in self.tensors.values()):
+            raise InvalidInputError("the policy holds numbers that are not finite")
+        low, high = (np.array(x, np.float32) for x in (spec.action_low, spec.action_high))
+        self._centre, self._reach = (high + low) / 2, (high - low) / 2
+
+    def __call__(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Array:
+        """Actions for these observations; ``noise`` is ξ, in the shape of the actions."""
+        x = np.asarray(observations, np.float32)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.spec.observation_size:
+            raise InvalidInputError(
+                f"the policy takes observations of size {self.spec.observation_size}, "
+                f"not of the shape {np.shape(observations)}"
+            )
+        rows = x.reshape(-1, 1, self.spec.observation_size)
+        actions = self._act(rows, noise).reshape(*x.shape[:-1], self.spec.action_size)
+        return np.asarray(self._centre + self._reach * actions, np.float32)
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether noise makes a difference."""
+        return HEADS[self.spec.head] > 1
+
+    def _act(self, x: Any, noise: ArrayLike | None) -> Any:
+        """Actions in [−1, 1] for rows (n, 1, d): a stack of single-row matrix products."""
+        tensors, spec = self.tensors, self.spec
+        if spec.normaliser:
+            x = (x - tensors["normaliser.mean"]) / tensors["normaliser.scale"]
+        activate = _ACTIVATIONS[spec.activation]
+        for i in range(len(spec.hidden)):
+            x = x @ tensors[f"layers.{i}.weight"] + tensors[f"layers.{i}.bias"]
+            if spec.layer_norm:
+                scale, offset = (tensors[f"layers.{i}.norm_{part}"] for part in ("scale", "offset"))
+                x = _layer_norm(x) * scale + offset
+            x = activate(x)
+        last = len(spec.hidden)
+        x = (x @ tensors[f"layers.{last}.weight"] + tensors[f"layers.{last}.bias"])[:, 0]
+        mean, spread = x[:, : spec.action_size], x[:, spec.action_size :]
+        if noise is not None and self.is_stochastic:
+            if spec.head == "tanh-gaussian":
+                deviation = np.exp(np.clip(spread, np.float32(-20), np.float32(2)))
+            else:
+                deviation = np.sqrt(np.logaddexp(spread, np.float32(0)))
+            mean = mean + deviation * np.asarray(noise, np.float32).reshape(mean.shape)
+        if spec.head == "clipped-gaussian":
+            return np.clip(mean, np.float32(-1), np.float32(1))
+        return np.tanh(mean)
+
+
+def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
+    """Write ``NAME.json`` and ``NAME.safetensors``."""
+    meta = {"format_version": FORMAT_VERSION, **dataclasses.asdict(policy.spec)}
+    with write_beside(folder / f"{name}.safetensors") as temporary:
+        metadata = {"format_version": str(FORMAT_VERSION)}
+        save_file(dict(policy.tensors), temporary, metadata=metadata)
+    with write_beside(folder / f"{name}.json") as temporary:
+        temporary.write_text(json.dumps(meta, indent=2) + "\n")
+
+
+def load_policy(path: str | Path, name: str = "policy") -> Policy:
+    """The policy in a run folder; or the one whose ``.json`` or ``.safetensors`` is given."""
+    path = Path(path)
+    base = path.with_suffix("") if path.suffix in (".json", ".safetensors") else path / name
+    described, stored = base.with_suffix(".json"), base.with_suffix(".safetensors")
+    for file in (described, stored):
+        if not file.is_file():
+            raise InvalidInputError(f"there is no policy at {path}: {file.name} is missing")
+    try:
+        meta = json.loads(described.read_text())
+        spec = _read_spec(meta)
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
+        raise InvalidInputError(f"{described} is no policy description: {error}") from None
+    try:
+        tensors = load_file(stored)
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise InvalidInputError(f"{stored} is damaged or no safetensors file: {error}") from None
+    return Policy(spec, tensors)
+
+
+def _read_spec(meta: Any) -> PolicySpec:
+    version = meta.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InvalidInputError(
+            f"the policy's format_version must be {FORMAT_VERSION}, not {version!r}"
+        )
+    fields = {field.name for field in dataclasses.fields(PolicySpec)}
+    given = {name: value for name, value in meta.items() if name != "format_version"}
+    for name in given:
+        check_choice("a field of policy.json", name, fields)
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return PolicySpec(**{**given, **lists})
+
+
+def _layer_norm(x: Array) -> Array:
+    centred = x - x.mean(-1, keepdims=True)
+    variance = np.square(centred).mean(-1, keepdims=True)
+    return centred / np.sqrt(variance + _LAYER_NORM_EPSILON)
