@@ -166,6 +166,7 @@ def evaluate(
         mass_mode, tuple(body_masses), tuple(geom_frictions), episodes, seed, stochastic,
     )  # fmt: skip
     check_number("worlds_at_once", worlds_at_once, at_least=1)
+    _check_names(sources)
     found = _find_task(sources, task)
     _check_fit(sources, found)
     _warn_of_no_effect(found, grid)
@@ -283,6 +284,16 @@ def _find_task(sources: Sequence[Source], name: str | None) -> Task:
     if len(known) > 1:
         raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
     return resolve_task(str(known.pop()))
+
+
+def _check_names(sources: Sequence[Source]) -> None:
+    """Rows are told apart by the column ``run``."""
+    names = [source.name for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(
+                f"several policies are called {name}: rename a folder, or evaluate them apart"
+            )
 
 
 def _check_fit(sources: Sequence[Source], task: Task) -> None:

@@ -1,0 +1,46 @@
+"""Lists of shifts."""
+
+import numpy as np
+import pytest
+
+from mixedne import InvalidInputError
+from mixedne.evaluation.grids import parse_grid
+
+
+def test_numbers_and_ranges() -> None:
+    assert parse_grid("mass", "0.5,1,2") == (0.5, 1, 2)
+    assert parse_grid("mass", "0.5:2:4") == (0.5, 1, 1.5, 2)
+    assert parse_grid("noise", "0:0.5:1") == (0,)
+
+
+def test_the_papers_grids() -> None:
+    paper = parse_grid("mass", "paper")
+    assert len(paper) == 21
+    np.testing.assert_allclose(paper[:11], np.arange(0.5, 1.01, 0.05))
+    np.testing.assert_allclose(paper[10:], np.arange(1.0, 2.01, 0.1))
+    assert parse_grid("friction", "paper") == paper
+    heatmap = parse_grid("mass", "paper-heatmap")
+    np.testing.assert_allclose(heatmap, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0])
+    np.testing.assert_allclose(parse_grid("noise", "paper-heatmap"), np.arange(0, 0.51, 0.05))
+    rho = parse_grid("rho", "paper")
+    assert (len(rho), rho[0], rho[-1]) == (20, 0.0, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("axis", "text", "message"),
+    [
+        ("mass", "0,1", "mass must be above 0, not 0.0"),
+        ("friction", "-1", "friction must be above 0"),
+        ("noise", "1.5", "noise must be at most 1"),
+        ("rho", "nan", "rho must be finite"),
+        ("mass", "light", "mass must be numbers as in 0.5,1,2"),
+        ("mass", "1:2", "mass must be numbers as in"),
+        ("mass", "1:2:0", "the count of mass must be at least 1"),
+        ("mass", "1,1", "must not hold a value twice"),
+        ("mass", "", "mass must be numbers as in"),
+        ("rho", "paper-heatmap", "the grid paper-heatmap has no axis rho"),
+    ],
+)
+def test_bad_lists_are_refused(axis: str, text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        parse_grid(axis, text)

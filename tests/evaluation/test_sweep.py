@@ -1,0 +1,222 @@
+"""Sweeps: against plain Gymnasium loops, paired, resumable, independent of how they run."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mixedne
+from mixedne import InvalidInputError
+from mixedne.evaluation import sweep
+from mixedne.evaluation.sweep import NoEffectWarning, evaluate
+from mixedne.policies import Policy, save_policy
+from mixedne.tasks import Shift, make_env, resolve_task
+from probes.policies import random_policy
+
+PENDULUM = "InvertedPendulum-v5"
+
+
+def by_hand(policy: Any, task: str, shift: Shift, seed: int) -> tuple[float, int, bool]:
+    """One episode in Gymnasium's own environment."""
+    env = make_env(resolve_task(task), shift)
+    observation, _ = env.reset(seed=seed)
+    total, length = 0.0, 0
+    while True:
+        observation, reward, terminated, truncated, _ = env.step(policy(observation))
+        total, length = total + float(reward), length + 1
+        if terminated or truncated:
+            return total, length, terminated
+
+
+@pytest.mark.parametrize("task", ["Hopper-v5", "InvertedPendulum-v4", "Reacher-v5"])
+def test_a_sweep_equals_plain_loops(task: str) -> None:
+    policy = random_policy(task)
+    table = evaluate(policy, task, mass=[0.7, 1.5], noise=[0.0, 0.3], episodes=2)
+    assert table.height == 8
+    assert table.schema == sweep.SCHEMA
+    for row in table.iter_rows(named=True):
+        shift = Shift(mass=row["mass"], noise=row["noise"])
+        found = by_hand(policy, task, shift, row["episode_seed"])
+        assert found == (row["return"], row["length"], row["terminated"])
+
+
+def test_grid_points_and_policies_share_their_episodes() -> None:
+    policies = [
+        mixedne.evaluation.sources.Source(str(i), random_policy(PENDULUM, i)) for i in (1, 2)
+    ]
+    table = evaluate(policies, PENDULUM, mass=[0.5, 1, 2], episodes=4, seed=3)
+    assert table.height == 2 * 3 * 4
+    assert table["episode_seed"].n_unique() == 4
+    seeds = table.group_by("run", "mass", maintain_order=True).agg("episode_seed")["episode_seed"]
+    assert len({tuple(seed) for seed in seeds.to_list()}) == 1
+    other = evaluate(policies[0], PENDULUM, episodes=4, seed=4)
+    assert set(other["episode_seed"]) & set(table["episode_seed"]) == set()
+
+
+@pytest.mark.parametrize("task", ["Hopper-v5", "Ant-v5"])
+def test_results_do_not_depend_on_chunks_threads_or_order(task: str) -> None:
+    policy = random_policy(task)
+    grid: dict[str, Any] = {"friction": [0.5, 1.0], "noise": [0.0, 0.2], "episodes": 3}
+    whole = evaluate(policy, task, mass=[0.6, 1.0, 1.9], **grid)
+    pieces = evaluate(policy, task, mass=[1.9, 1.0, 0.6], **grid, threads=1, worlds_at_once=5)
+    order = ["mass", "friction", "noise", "episode"]
+    assert whole.sort(order).equals(pieces.sort(order))
+
+
+def test_several_policies_at_once_equal_one_at_a_time() -> None:
+    policies = [random_policy("Hopper-v5", seed) for seed in (1, 2)]
+    sources = [sweep.Source(str(i), policy) for i, policy in enumerate(policies)]
+    together = evaluate(sources, "Hopper-v5", mass=[0.5, 1.5], episodes=2)
+    alone = pl.concat([evaluate(s, "Hopper-v5", mass=[0.5, 1.5], episodes=2) for s in sources])
+    assert together.equals(alone)
+
+
+def test_the_toy_task_and_stochastic_policies() -> None:
+    policy = random_policy("toy", head="clipped-gaussian", hidden=(16, 16), activation="relu")
+    mean = evaluate(policy, "toy", rho=[0.0, 0.4], episodes=3)
+    drawn = evaluate(policy, "toy", rho=[0.0, 0.4], episodes=3, stochastic=True)
+    again = evaluate(policy, "toy", rho=[0.0, 0.4], episodes=3, stochastic=True, worlds_at_once=2)
+    assert mean["acting"].unique().to_list() == ["mean"]
+    assert drawn["acting"].unique().to_list() == ["stochastic"]
+    assert not np.allclose(mean["return"], drawn["return"])
+    assert drawn.equals(again)
+    assert mean["length"].unique().to_list() == [500]
+    assert evaluate(policy, "toy", episodes=1)["rho"].to_list() == [0.2]
+
+
+def test_other_gymnasium_tasks_and_callables() -> None:
+    def still(observations: np.ndarray) -> np.ndarray:
+        return np.zeros((len(observations), 1))
+
+    table = evaluate(still, "Pendulum-v1", noise=[0.0, 1.0], episodes=2)
+    assert table["run"].unique().to_list() == ["still"]
+    assert table["length"].unique().to_list() == [200]
+    assert table["agent"].unique().to_list() == [None]
+    assert table.filter(pl.col("noise") == 0)["return"].to_list() == [
+        by_hand(lambda o: still(o[None])[0], "Pendulum-v1", Shift(), seed)[0]
+        for seed in table["episode_seed"][:2]
+    ]
+
+
+def test_named_bodies_and_geoms() -> None:
+    policy = random_policy("Hopper-v5")
+    table = evaluate(policy, body_masses=[("foot", 3.0)], episodes=2)
+    assert table["body_masses"].unique().to_list() == ["foot=3"]
+    assert table["return"].to_list() != evaluate(policy, episodes=2)["return"].to_list()
+
+
+def test_an_axis_without_effect_is_reported() -> None:
+    with pytest.warns(NoEffectWarning, match="friction changes nothing in InvertedPendulum-v5"):
+        evaluate(random_policy(PENDULUM), friction=[0.5, 1.0], episodes=1)
+
+
+def test_an_interrupted_evaluation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_policy(tmp_path / "run", random_policy(PENDULUM))
+    out = tmp_path / "table.parquet"
+    grid: dict[str, Any] = {"mass": [0.5, 1, 2], "episodes": 4, "worlds_at_once": 5}
+    whole = evaluate(tmp_path / "run", **grid)
+    real, calls = sweep.run_chunk, []
+
+    def fails_at_the_third(*given: Any, **more: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(sweep, "run_chunk", fails_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(tmp_path / "run", **grid, out=out)
+    assert not out.exists()
+    partial = next(tmp_path.glob("*.partial"))
+    (partial / "000001.parquet").write_bytes(b"cut short")  # a damaged chunk is made anew
+    table = evaluate(tmp_path / "run", **grid, out=out)
+    assert len(calls) == 5  # the first chunk was kept, the other two were run
+    assert table.equals(whole)
+    assert pl.read_parquet(out).equals(whole)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_another_request_does_not_take_up_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_policy(tmp_path / "run", random_policy(PENDULUM))
+    out = tmp_path / "table.parquet"
+
+    def fails(*given: Any, **more: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "run_chunk", fails)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(tmp_path / "run", episodes=2, out=out)
+    save_policy(tmp_path / "run", random_policy(PENDULUM, seed=5))
+    table = evaluate(tmp_path / "run", episodes=2, out=out)
+    assert table.equals(evaluate(tmp_path / "run", episodes=2))
+
+
+def test_merging_keeps_old_rows_and_replaces_repeated_ones(tmp_path: Path) -> None:
+    path = tmp_path / "evaluation.parquet"
+    policy = random_policy(PENDULUM)
+    sweep.merge_into(path, evaluate(policy, mass=[0.5, 1.0], episodes=2), "policy")
+    merged = sweep.merge_into(path, evaluate(policy, mass=[1.0, 2.0], episodes=3), "policy")
+    assert merged.height == 2 + 3 + 3
+    assert pl.read_parquet(path).equals(merged)
+    path.write_bytes(b"junk")
+    with pytest.raises(InvalidInputError, match="is damaged"):
+        sweep.merge_into(path, merged, "policy")
+
+
+def actions(shape: tuple[int, ...], value: float) -> Any:
+    return lambda observations: np.full((len(observations), *shape), value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        (actions((1,), 0.0), {"task": "InvertedPendulun-v5"}, "did you mean InvertedPendulum-v5"),
+        (actions((1,), 0.0), {"task": PENDULUM, "rho": [0.1]}, "has no axis rho"),
+        (actions((1,), 0.0), {"task": "Pendulum-v1", "mass": [2.0]}, "has no axis mass"),
+        (actions((1,), 0.0), {"task": "CartPole-v1"}, "must be a flat Box"),
+        (actions((1,), 0.0), {"task": PENDULUM, "mass": [0.0]}, "mass must be above 0"),
+        (actions((1,), 0.0), {"task": PENDULUM, "mass": []}, "mass needs at least one value"),
+        (actions((1,), 0.0), {"task": PENDULUM, "episodes": 0}, "episodes must be at least 1"),
+        (actions((1,), 0.0), {"task": PENDULUM, "body_masses": [("wing", 2.0)]}, "body must be"),
+        (actions((1,), 0.0), {}, "does not say its task: pass --task"),
+        (actions((2,), 0.0), {"task": PENDULUM}, r"actions of the shape \(10, 1\)"),
+        (actions((), 0.0), {"task": PENDULUM}, r"actions of the shape \(10, 1\)"),
+        (actions((1,), np.nan), {"task": PENDULUM}, "gave NaN or infinity"),
+        (random_policy("Hopper-v5"), {"task": PENDULUM}, "takes 11 observations and gives 3"),
+        ("nowhere", {}, "there is no policy at nowhere"),
+        (3, {"task": PENDULUM}, "a policy must be a path or a callable, not int"),
+        ([], {"task": PENDULUM}, "at least one policy"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_written(
+    policy: Any, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        evaluate(policy, **options, out=tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_policies_of_one_name_are_refused() -> None:
+    policy = random_policy(PENDULUM)
+    with pytest.raises(InvalidInputError, match="several policies are called policy"):
+        evaluate([policy, policy])
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
+    out = tmp_path / "table.parquet"
+    out.write_text("mine")
+    policy: Policy = random_policy(PENDULUM)
+    with pytest.raises(InvalidInputError, match="exists: choose another"):
+        evaluate(policy, episodes=1, out=out)
+    assert out.read_text() == "mine"
+    assert evaluate(policy, episodes=1, out=out, overwrite=True).height == 1
+
+
+def test_the_public_names() -> None:
+    assert mixedne.evaluate is evaluate
+    assert callable(mixedne.load_policy)
