@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.tasks import PAPER_TASKS, Shift, axes_without_effect, make_env, resolve_task
+from mixedne.tasks import PAPER_TASKS, Shift, make_env, parts_without_effect, resolve_task
 from mixedne.tasks.contacts import contact_frictions, frictional_pairs
 from mixedne.tasks.registry import blueprint
 from mixedne.tasks.shifts import (
@@ -153,7 +153,7 @@ def test_a_shift_changes_the_motion_unless_it_is_reported(name: str) -> None:
         Shift(noise=0.5),
     ):
         moved = not np.array_equal(motion(name, shift), still)
-        assert moved != bool(axes_without_effect(task, shift))
+        assert moved != bool(parts_without_effect(task, shift))
 
 
 def test_the_two_modes_of_mass_differ() -> None:
@@ -167,7 +167,7 @@ def test_the_two_modes_of_mass_differ() -> None:
 def test_tasks_without_frictional_contact_are_reported(name: str) -> None:
     frictionless = name in ("Swimmer", "Reacher", "InvertedPendulum")
     for friction in (0.5, 2.0):
-        reported = axes_without_effect(resolve_task(name), Shift(friction=friction, mass=1.5))
+        reported = parts_without_effect(resolve_task(name), Shift(friction=friction, mass=1.5))
         assert reported == (("friction",) if frictionless else ())
     assert (len(frictional_pairs(nominal(name))) == 0) == frictionless
 
@@ -187,7 +187,9 @@ def test_tasks_without_frictional_contact_are_reported(name: str) -> None:
 )
 def test_the_larger_friction_decides(name: str, geom: str, factor: float, acts: bool) -> None:
     shift = Shift(geom_frictions=((geom, factor),))
-    assert axes_without_effect(resolve_task(name), shift) == (() if acts else ("friction",))
+    assert parts_without_effect(resolve_task(name), shift) == (
+        () if acts else (f"friction of {geom}",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -195,9 +197,29 @@ def test_the_larger_friction_decides(name: str, geom: str, factor: float, acts: 
 )
 def test_masses_that_move_nothing_are_reported(body: str, acts: bool) -> None:
     shift = Shift(body_masses=((body, 2.0),))
-    assert axes_without_effect(resolve_task("Reacher"), shift) == (() if acts else ("mass",))
+    assert parts_without_effect(resolve_task("Reacher"), shift) == (
+        () if acts else (f"mass of {body}",)
+    )
     same = np.array_equal(motion("Reacher", shift), motion("Reacher", Shift()))
     assert same != acts
+
+
+def test_every_part_is_reported_by_itself() -> None:
+    shift = Shift(
+        mass=2.0,
+        friction=0.5,
+        body_masses=(("torso", 3.0), ("world", 2.0)),
+        geom_frictions=(("floor", 0.5), ("left_leg_geom", 3.0)),
+    )
+    parts = parts_without_effect(resolve_task("Ant"), shift)
+    assert parts == ("mass of world", "friction of floor")
+
+
+def test_reference_mass_misses_what_mujoco_precomputes() -> None:
+    """Pusher's object slides freely, so MuJoCo keeps its inertia as a constant."""
+    task, masses = resolve_task("Pusher"), (("object", 2.0),)
+    assert parts_without_effect(task, Shift(body_masses=masses)) == ("mass of object",)
+    assert parts_without_effect(task, Shift(mass_mode="consistent", body_masses=masses)) == ()
 
 
 CONTACTS = """

@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.tasks import Shift, from_unit, make_env, make_worlds, resolve_task
+from mixedne.tasks import Shift, from_unit, make_env, make_worlds, resolve_task, simulator
+from mixedne.tasks.shifts import shifted_model
 from mixedne.tasks.simulator import MujocoWorlds
 
 Case = tuple[Shift, int]
@@ -167,6 +168,18 @@ def test_a_world_that_flies_apart_says_nothing(
     assert np.abs(step.observations[0, : task.action_size]).max() < 10
     assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr() == ("", "")
+
+
+def test_worlds_of_the_same_physics_share_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def spy(nominal: Any, shift: Shift) -> Any:
+        made.append(shift)
+        return shifted_model(nominal, shift)
+
+    monkeypatch.setattr(simulator, "shifted_model", spy)
+    make_worlds(resolve_task("Hopper"), CASES)  # three masses, two noises, two seeds
+    assert sorted(shift.mass for shift in made) == [0.7, 1.0, 1.5]
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from mixedne.tasks.actions import from_unit, to_unit
 from mixedne.tasks.registry import (
     DEFAULT_VERSION,
     PAPER_TASKS,
-    axes_without_effect,
     make_env,
+    parts_without_effect,
     resolve_task,
 )
 from mixedne.tasks.shifts import AXES, MASS_MODES, NOMINAL, Shift
@@ -32,10 +32,10 @@ __all__ = [
     "Step",
     "Task",
     "Worlds",
-    "axes_without_effect",
     "from_unit",
     "make_env",
     "make_worlds",
+    "parts_without_effect",
     "resolve_task",
     "to_unit",
 ]

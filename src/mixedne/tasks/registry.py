@@ -23,7 +23,7 @@ from mixedne.tasks.shifts import (
     Shift,
     apply_shift,
     check_axes,
-    ineffective_axes,
+    ineffective_parts,
     verify_shift,
 )
 from mixedne.tasks.task import Task
@@ -83,14 +83,17 @@ def make_env(task: Task, shift: Shift = NOMINAL, **options: Any) -> gym.Env[Any,
     return env
 
 
-def axes_without_effect(task: Task, shift: Shift) -> tuple[str, ...]:
-    """The axes along which this shift changes nothing in this task: to be reported."""
+def parts_without_effect(task: Task, shift: Shift) -> tuple[str, ...]:
+    """The parts of a shift that change nothing in this task, to be reported to the user.
+
+    They are called ``mass``, ``friction``, ``mass of BODY`` and ``friction of GEOM``.
+    """
     check_axes(task.id, task.axes, shift)
     if "mass" not in task.axes:
         return ()
     nominal, _ = blueprint(task)
     with quiet_mujoco:
-        return ineffective_axes(nominal, shift)
+        return ineffective_parts(nominal, shift)
 
 
 @functools.lru_cache(maxsize=16)
@@ -98,7 +101,7 @@ def blueprint(task: Task) -> tuple[mujoco.MjModel, int]:
     """A MuJoCo task's nominal model, not to be changed, and how often a step repeats mj_step."""
     env = _make(task.id)
     try:
-        return copy.copy(_mujoco_model(env)), env.unwrapped.frame_skip  # type: ignore[attr-defined]
+        return copy.copy(_mujoco_model(env)), getattr(env.unwrapped, "frame_skip", 1)
     finally:
         env.close()
 

@@ -11,6 +11,7 @@ MDP: see ``toy``.
 
 import copy
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import mujoco
@@ -97,6 +98,15 @@ NOMINAL = Shift()
 """No shift at all."""
 
 
+def check_axes(name: str, supported: tuple[str, ...], shift: Shift) -> None:
+    """Raise if the shift departs along an axis that the task does not have."""
+    for axis in shift.axes:
+        if axis not in supported:
+            raise InvalidInputError(
+                f"{name} has no axis {axis}: it can be shifted in {', '.join(supported)}"
+            )
+
+
 def apply_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -> None:
     """Write the shifted physics into ``model``, whatever shift it held before."""
     _restore(model, nominal)
@@ -142,9 +152,7 @@ def read_shift(model: mujoco.MjModel, nominal: mujoco.MjModel) -> Readback:
         mass=_ratio(model.body_mass, nominal.body_mass),
         inertia=_ratio(model.body_inertia, nominal.body_inertia),
         friction=_ratio(model.geom_friction, nominal.geom_friction),
-        derived_mass=float(
-            _ratio(model.body_subtreemass, nominal.body_subtreemass)[0],
-        ),
+        derived_mass=float(_ratio(model.body_subtreemass, nominal.body_subtreemass)[0]),
     )
 
 
@@ -170,36 +178,54 @@ def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -
             )
 
 
-def ineffective_axes(nominal: mujoco.MjModel, shift: Shift) -> tuple[str, ...]:
-    """The axes of ``shift`` that change nothing in this model's motion.
+def ineffective_parts(nominal: mujoco.MjModel, shift: Shift) -> tuple[str, ...]:
+    """The parts of ``shift`` that change nothing in this model's motion.
+
+    They are called ``mass``, ``friction``, ``mass of BODY`` and ``friction of GEOM``; each is
+    compared with the same shift without it.
 
     Friction: no two geoms can touch with friction, or the coefficients of all that can are
     what they were, because MuJoCo takes the larger of two geoms' coefficients. Whether geoms
     that may touch ever come near each other is not decided.
 
     Mass: at sampled states the accelerations are exactly what they were, and so is the inertia
-    unless nothing can touch: bodies that are fixed to the world, or that no force moves.
+    unless nothing can touch. So it is for bodies that are fixed to the world or that no force
+    moves, and in mode ``reference`` for bodies whose inertia MuJoCo precomputes.
     """
-    still = []
-    if "mass" in shift.axes:
-        alone = dataclasses.replace(shift, friction=1.0, geom_frictions=())
-        if _same_smooth_motion(nominal, shifted_model(nominal, alone)):
-            still.append("mass")
-    if "friction" in shift.axes:
-        before = contact_frictions(nominal)
-        after = contact_frictions(shifted_model(nominal, shift))
-        if np.array_equal(before, after):
-            still.append("friction")
-    return tuple(still)
+    model = shifted_model(nominal, shift)
+    parts = []
+    for name, without in _parts(shift):
+        other = shifted_model(nominal, without)
+        if name.startswith("friction"):
+            same = np.array_equal(contact_frictions(model), contact_frictions(other))
+        else:
+            same = _same_smooth_motion(model, other)
+        if same:
+            parts.append(name)
+    return tuple(parts)
 
 
-def _same_smooth_motion(nominal: mujoco.MjModel, shifted: mujoco.MjModel) -> bool:
+def _parts(shift: Shift) -> Iterator[tuple[str, Shift]]:
+    """Each part of a shift of the physics, by name, with the shift that lacks it."""
+    if shift.mass != 1:
+        yield "mass", dataclasses.replace(shift, mass=1.0)
+    for part in shift.body_masses:
+        others = tuple(other for other in shift.body_masses if other is not part)
+        yield f"mass of {part[0]}", dataclasses.replace(shift, body_masses=others)
+    if shift.friction != 1:
+        yield "friction", dataclasses.replace(shift, friction=1.0)
+    for part in shift.geom_frictions:
+        others = tuple(other for other in shift.geom_frictions if other is not part)
+        yield f"friction of {part[0]}", dataclasses.replace(shift, geom_frictions=others)
+
+
+def _same_smooth_motion(model: mujoco.MjModel, other: mujoco.MjModel) -> bool:
     """Whether two models accelerate alike in random states under random controls."""
-    can_touch = len(frictional_pairs(nominal, least_dimension=1)) > 0
+    can_touch = len(frictional_pairs(model, least_dimension=1)) > 0
     rng = np.random.default_rng(0)
     for _ in range(4):
-        velocity, control = rng.normal(size=nominal.nv), rng.uniform(-1, 1, nominal.nu)
-        first, second = (_probe(model, velocity, control) for model in (nominal, shifted))
+        velocity, control = rng.normal(size=model.nv), rng.uniform(-1, 1, model.nu)
+        first, second = (_probe(each, velocity, control) for each in (model, other))
         if not np.array_equal(first.qacc_smooth, second.qacc_smooth):
             return False
         if can_touch and not np.array_equal(first.M, second.M):
@@ -242,12 +268,3 @@ def _factors(
 def _ratio(value: NDArray[np.float64], nominal: NDArray[np.float64]) -> NDArray[np.float64]:
     ratio = np.ones_like(nominal)
     return np.divide(value, nominal, out=ratio, where=nominal != 0)
-
-
-def check_axes(name: str, supported: tuple[str, ...], shift: Shift) -> None:
-    """Raise if the shift departs along an axis that the task does not have."""
-    for axis in shift.axes:
-        if axis not in supported:
-            raise InvalidInputError(
-                f"{name} has no axis {axis}: it can be shifted in {', '.join(supported)}"
-            )

@@ -72,10 +72,11 @@ class MujocoWorlds(Worlds):
         self._nominal, frame_skip = blueprint(task)
         self._dt = self._nominal.opt.timestep * frame_skip
         with quiet_mujoco:
-            models = {s.physics: shifted_model(self._nominal, s.physics) for s in self.shifts}
+            physics_of = {shift: shift.physics for shift in set(self.shifts)}
+            models = {part: shifted_model(self._nominal, part) for part in set(physics_of.values())}
         for model in models.values():
             _skip_islands(model)
-        of_world = [models[shift.physics] for shift in self.shifts]
+        of_world = [models[physics_of[shift]] for shift in self.shifts]
         self._masses = np.stack([model.body_mass for model in of_world])
         needs_forces = "cfrc_ext" in self._rules.fields
         physics = PooledPhysics if needs_forces else NativePhysics

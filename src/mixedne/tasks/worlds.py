@@ -7,7 +7,7 @@ the last bit.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 class Worlds(ABC):
-    """A batch of worlds of one task; call ``reset``, then ``step`` and ``keep``."""
+    """A batch of worlds of one task: ``reset``, then ``step`` and ``keep`` until all are gone."""
 
     def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
         """One (shift, seed) per world."""
@@ -87,6 +87,12 @@ class Worlds(ABC):
         self._noise.keep(mask)
         self._leave(mask)
         self.active = self.active[mask]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     @abstractmethod
     def close(self) -> None:
