@@ -10,6 +10,7 @@ import pytest
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation import sweep
+from mixedne.evaluation.sources import Source
 from mixedne.evaluation.sweep import NoEffectWarning, evaluate
 from mixedne.policies import Policy, save_policy
 from mixedne.tasks import Shift, make_env, resolve_task
@@ -43,9 +44,7 @@ def test_a_sweep_equals_plain_loops(task: str) -> None:
 
 
 def test_grid_points_and_policies_share_their_episodes() -> None:
-    policies = [
-        mixedne.evaluation.sources.Source(str(i), random_policy(PENDULUM, i)) for i in (1, 2)
-    ]
+    policies = [Source(str(i), random_policy(PENDULUM, i)) for i in (1, 2)]
     table = evaluate(policies, PENDULUM, mass=[0.5, 1, 2], episodes=4, seed=3)
     assert table.height == 2 * 3 * 4
     assert table["episode_seed"].n_unique() == 4
@@ -67,7 +66,7 @@ def test_results_do_not_depend_on_chunks_threads_or_order(task: str) -> None:
 
 def test_several_policies_at_once_equal_one_at_a_time() -> None:
     policies = [random_policy("Hopper-v5", seed) for seed in (1, 2)]
-    sources = [sweep.Source(str(i), policy) for i, policy in enumerate(policies)]
+    sources = [Source(str(i), policy) for i, policy in enumerate(policies)]
     together = evaluate(sources, "Hopper-v5", mass=[0.5, 1.5], episodes=2)
     alone = pl.concat([evaluate(s, "Hopper-v5", mass=[0.5, 1.5], episodes=2) for s in sources])
     assert together.equals(alone)
@@ -110,6 +109,11 @@ def test_named_bodies_and_geoms() -> None:
 def test_an_axis_without_effect_is_reported() -> None:
     with pytest.warns(NoEffectWarning, match="friction changes nothing in InvertedPendulum-v5"):
         evaluate(random_policy(PENDULUM), friction=[0.5, 1.0], episodes=1)
+    # MuJoCo takes the larger of two geoms' friction: the floor's alone does nothing here.
+    with pytest.warns(NoEffectWarning, match="friction of floor changes nothing in HalfCheetah"):
+        evaluate(
+            random_policy("HalfCheetah-v5"), geom_frictions=[("floor", 0.5)], mass=[2.0], episodes=1
+        )
 
 
 def test_an_interrupted_evaluation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,13 +35,13 @@ class Actors:
         self, active: NDArray[np.intp], observations: NDArray[np.float64]
     ) -> NDArray[np.floating]:
         """Actions for the active worlds."""
+        if len(self._sources) == 1:
+            return self._ask(self._sources[0], active, observations)
         owner = self._of_world[active]
         parts: dict[int, NDArray[np.floating]] = {}
         for number in np.unique(owner):
             mine = owner == number
             parts[number] = self._ask(self._sources[number], active[mine], observations[mine])
-        if len(parts) == 1:
-            return next(iter(parts.values()))
         actions = np.empty((len(active), self._task.action_size), np.result_type(*parts.values()))
         for number, part in parts.items():
             actions[owner == number] = part

@@ -43,6 +43,8 @@ class Source:
     provenance: dict[str, Any] = field(default_factory=dict)
     task: str | None = None
     """The task that it was trained for, where that is known."""
+    sizes: tuple[int, int] | None = None
+    """Numbers of observations and actions, where they are known."""
     fingerprint: str | None = None
     """Hash of the files; None for callables, whose evaluation cannot be resumed."""
     folder: Path | None = None
@@ -60,7 +62,7 @@ def find_source(what: Any, *, trust_pickle: bool = False) -> Source:
     if isinstance(what, str | Path):
         return _from_path(Path(what), trust_pickle)
     if isinstance(what, Policy):
-        return Source("policy", what, task=what.spec.task)
+        return Source("policy", what, task=what.spec.task, sizes=_sizes(what))
     if callable(what):
         return Source(getattr(what, "__name__", type(what).__name__), what)
     raise InvalidInputError(f"a policy must be a path or a callable, not {type(what).__name__}")
@@ -85,6 +87,7 @@ def _from_path(path: Path, trust_pickle: bool) -> Source:
         act=policy,
         provenance=provenance,
         task=policy.spec.task,
+        sizes=_sizes(policy),
         fingerprint=_hash_files(files),
         folder=path if path.is_dir() else None,
     )
@@ -128,6 +131,7 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
         name=path.stem,
         act=act,
         provenance={"agent": f"sb3-{algorithm.lower()}"},
+        sizes=(model.observation_space.shape[0], model.action_space.shape[0]),
         fingerprint=_hash_files([path]),
     )
 
@@ -147,6 +151,10 @@ def _stable_baselines_algorithm(path: Path) -> str:
     if module.startswith("stable_baselines3.common"):
         return "PPO" if "clip_range" in data else "A2C"
     raise InvalidInputError(f"{path} holds a policy of {module}, which is not supported")
+
+
+def _sizes(policy: Policy) -> tuple[int, int]:
+    return policy.spec.observation_size, policy.spec.action_size
 
 
 def _hash_files(files: list[Path]) -> str:

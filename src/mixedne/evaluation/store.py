@@ -5,6 +5,7 @@ folder named after what was asked for; another request never meets them. The fol
 the evaluation is complete.
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -35,14 +36,12 @@ class ChunkStore:
             raise InvalidInputError(f"the output file {out} is a folder")
         if out.exists() and not overwrite:
             raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
+        nearest = next(parent for parent in out.absolute().parents if parent.exists())
+        if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+            raise InvalidInputError(f"{out} cannot be written: {nearest} is not open to you")
         if fingerprint is None:
             return cls(out, None)
-        folder = out.parent / f".{out.stem}-{fingerprint[:16]}.partial"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(f"{out} cannot be written: {error.strerror}") from None
-        return cls(out, folder)
+        return cls(out, out.parent / f".{out.stem}-{fingerprint[:16]}.partial")
 
     def get(self, number: int) -> pl.DataFrame | None:
         """The chunk of an earlier, interrupted evaluation, if it is there and whole."""
@@ -68,7 +67,7 @@ class ChunkStore:
             with write_beside(self._out) as temporary:
                 table.write_parquet(temporary)
         if self._folder is not None:
-            shutil.rmtree(self._folder)
+            shutil.rmtree(self._folder, ignore_errors=True)
         return table
 
     def _chunk_file(self, number: int) -> Path:

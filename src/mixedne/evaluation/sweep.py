@@ -26,8 +26,8 @@ from mixedne.evaluation.grids import check_grid
 from mixedne.evaluation.sources import PROVENANCE, Source, find_source
 from mixedne.evaluation.store import ChunkStore
 from mixedne.files import write_beside
-from mixedne.policies import Policy
-from mixedne.tasks import MASS_MODES, Shift, Task, axes_without_effect, make_worlds, resolve_task
+from mixedne.tasks import MASS_MODES, Shift, Task, make_worlds, parts_without_effect, resolve_task
+from mixedne.tasks.shifts import check_axes
 from mixedne.versions import versions
 
 SCHEMA: dict[Any, Any] = {
@@ -169,6 +169,8 @@ def evaluate(
     _check_names(sources)
     found = _find_task(sources, task)
     _check_fit(sources, found)
+    for shift in grid.shifts():
+        check_axes(found.id, found.axes, shift)
     _warn_of_no_effect(found, grid)
     cases = [
         Case(source, shift, episode)
@@ -297,31 +299,41 @@ def _check_names(sources: Sequence[Source]) -> None:
 
 
 def _check_fit(sources: Sequence[Source], task: Task) -> None:
-    """Refuse policies of this package whose sizes are not the task's, before any work."""
+    """Refuse policies whose sizes are known not to be the task's, before any work."""
+    needed = (task.observation_size, task.action_size)
     for source in sources:
-        if isinstance(source.act, Policy):
-            spec = source.act.spec
-            sizes = (spec.observation_size, spec.action_size)
-            if sizes != (task.observation_size, task.action_size):
-                raise InvalidInputError(
-                    f"the policy {source.name} takes {sizes[0]} observations and gives "
-                    f"{sizes[1]} actions, but {task.id} has {task.observation_size} and "
-                    f"{task.action_size}"
-                )
+        if source.sizes is not None and source.sizes != needed:
+            raise InvalidInputError(
+                f"the policy {source.name} takes {source.sizes[0]} observations and gives "
+                f"{source.sizes[1]} actions, but {task.id} has {needed[0]} and {needed[1]}"
+            )
 
 
 def _warn_of_no_effect(task: Task, grid: Grid) -> None:
-    """Say which axes change nothing here, so that a flat curve is not taken for robustness."""
-    for axis in ("mass", "friction"):
-        nominal = {"mass": (1.0,), "friction": (1.0,), "noise": (0.0,), "rho": None}
-        alone = dataclasses.replace(grid, **{**nominal, axis: getattr(grid, axis)})
-        shifted = [shift for shift in alone.shifts() if axis in shift.axes]
-        if shifted and all(axis in axes_without_effect(task, shift) for shift in shifted):
-            warnings.warn(
-                f"{axis} changes nothing in {task.id}: its worlds are all alike",
-                NoEffectWarning,
-                stacklevel=3,
-            )
+    """Say what changes nothing here, so that a flat curve is not taken for robustness."""
+    base = Shift(
+        mass_mode=grid.mass_mode,
+        body_masses=grid.body_masses,
+        geom_frictions=grid.geom_frictions,
+    )
+    named = {f"mass of {body}" for body, _ in grid.body_masses}
+    named |= {f"friction of {geom}" for geom, _ in grid.geom_frictions}
+    probes = [({"mass"}, dataclasses.replace(base, mass=x)) for x in grid.mass if x != 1]
+    probes += [
+        ({"friction"}, dataclasses.replace(base, friction=x)) for x in grid.friction if x != 1
+    ]
+    moving: set[str] = set()
+    idle: set[str] = set()
+    for parts, shift in probes or [(set(), base)]:
+        without_effect = set(parts_without_effect(task, shift))
+        idle |= without_effect
+        moving |= (parts | named) - without_effect
+    for part in sorted(idle - moving):
+        warnings.warn(
+            f"{part} changes nothing in {task.id}: its worlds are all alike",
+            NoEffectWarning,
+            stacklevel=3,
+        )
 
 
 def _fingerprint(
