@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: quickstart test test-slow check lock clean
+.PHONY: quickstart test test-slow check extras lock clean
 
 quickstart: $(INSTALLED)
 	$(BIN)/mixedne quickstart
@@ -22,6 +22,10 @@ check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Optional parts; their tests are skipped without them.
+extras: $(INSTALLED)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-extras.lock
 
 # The lock holds the exact versions of everything that is installed.
 $(INSTALLED): requirements.lock pyproject.toml

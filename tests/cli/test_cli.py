@@ -10,16 +10,7 @@ import polars as pl
 import pytest
 
 from mixedne.cli.main import main
-
-
-def mixedne(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mixedne.cli.main", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
+from probes.commands import mixedne
 
 
 def test_saddle_json_keeps_its_contract() -> None:
@@ -103,7 +94,7 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["saddle", "--learning-rate", "nan"], "learning_rate must be finite, not nan"),
         (["theorems", "--samples", "1"], "samples must be at least 2, not 1"),
         (["sadle"], "did you mean 'saddle'?"),
-        ([], "Expected one of {quickstart, saddle, theorems}"),
+        ([], "Expected one of {quickstart, saddle, theorems, evaluate}"),
     ],
 )
 def test_bad_input_gets_one_sentence(
@@ -127,7 +118,7 @@ def test_an_output_path_that_is_a_file_is_refused(
     assert file.read_text() == "mine"
 
 
-@pytest.mark.parametrize("command", [[], ["saddle"], ["theorems"], ["quickstart"]])
+@pytest.mark.parametrize("command", [[], ["saddle"], ["theorems"], ["quickstart"], ["evaluate"]])
 def test_help_has_examples(command: list[str]) -> None:
     done = mixedne(*command, "--help")
     assert done.returncode == 0

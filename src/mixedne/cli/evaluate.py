@@ -60,6 +60,8 @@ Examples:
     """Let stochastic policies sample their actions; otherwise their mean acts."""
     threads: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Threads for the physics; all cores by default."""
+    worlds_at_once: int = 1024
+    """How many episodes advance together; more need more memory. Results do not depend on it."""
     trust_pickle: bool = False
     """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.parquet")] = None
@@ -82,10 +84,11 @@ Examples:
         bodies, geoms = _factors(self.body_mass), _factors(self.geom_friction)
 
         from mixedne.evaluation.sources import find_source
-        from mixedne.evaluation.sweep import evaluate, merge_into
+        from mixedne.evaluation.sweep import NoEffectWarning, evaluate, merge_into
 
         sources = [find_source(p, trust_pickle=self.trust_pickle) for p in self.policies]
         with counting("Evaluation", "episodes") as progress, warnings.catch_warnings():
+            warnings.simplefilter("always", NoEffectWarning)
             warnings.showwarning = _note_warning
             table = evaluate(
                 sources,
@@ -99,6 +102,7 @@ Examples:
                 seed=self.seed,
                 stochastic=self.stochastic,
                 threads=self.threads,
+                worlds_at_once=self.worlds_at_once,
                 out=self.out,
                 overwrite=self.overwrite,
                 progress=progress,

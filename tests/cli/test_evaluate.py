@@ -1,0 +1,147 @@
+"""``mixedne evaluate`` as a user meets it."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mixedne.cli.main import main
+from mixedne.policies import save_policy
+from probes.commands import COMMAND, mixedne
+from probes.policies import random_policy
+
+PENDULUM = "InvertedPendulum-v5"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run folder, as training will leave one."""
+    folder = tmp_path / "pendulum"
+    save_policy(folder, random_policy(PENDULUM))
+    config = {"format_version": 1, "agent": "ddpg", "solver": "gad", "formulation": "nr-mdp"}
+    config |= {"delta": 0.1, "preset": "paper", "seed": 7, "steps": 1000, "task": PENDULUM}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_json_keeps_its_contract(run: Path, tmp_path: Path) -> None:
+    done = mixedne(
+        "evaluate", "pendulum", "--mass", "0.5:2:3", "--noise", "0,0.5", "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [(row["mass"], row["noise"]) for row in rows] == [
+        (mass, noise) for mass in (0.5, 1.25, 2.0) for noise in (0.0, 0.5)
+    ]
+    for row in rows:
+        assert row["task"] == PENDULUM
+        assert row["friction"] == 1
+        assert row["episodes"] == 10
+        assert row["min_return"] <= row["mean_return"]
+        assert row["std_return"] >= 0
+    table = pl.read_parquet(run / "evaluation.parquet")
+    assert table.height == 60
+    assert table["train_seed"].unique().to_list() == [7]
+    assert table["solver"].unique().to_list() == ["gad"]
+    first = table.filter((pl.col("mass") == 0.5) & (pl.col("noise") == 0))["return"]
+    assert rows[0]["mean_return"] == pytest.approx(first.mean())
+    assert {path.name for path in tmp_path.iterdir()} == {"pendulum"}  # no log files
+
+
+def test_a_second_evaluation_joins_the_first(run: Path) -> None:
+    for masses in ("0.5,1", "1,2"):
+        assert main(["evaluate", str(run), "--mass", masses, "--episodes", "2"]) == 0
+    table = pl.read_parquet(run / "evaluation.parquet")
+    assert sorted(table["mass"].unique()) == [0.5, 1, 2]
+    assert table.height == 6
+
+
+def test_an_output_file_is_written_but_not_overwritten(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "table.parquet"
+    arguments = ["evaluate", str(run), "--episodes", "2", "--out", str(out)]
+    assert main(arguments) == 0
+    assert pl.read_parquet(out).height == 2
+    assert not (run / "evaluation.parquet").exists()
+    assert main(arguments) == 2
+    assert "exists: choose another file or pass --overwrite" in capsys.readouterr().err
+    assert main([*arguments, "--overwrite"]) == 0
+
+
+def test_an_axis_without_effect_is_said(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(run), "--friction", "0.5,1", "--episodes", "1"]) == 0
+    said = capsys.readouterr()
+    assert f"mixedne: friction changes nothing in {PENDULUM}" in said.err
+    assert "friction" in said.out
+
+
+def test_a_killed_evaluation_goes_on(tmp_path: Path) -> None:
+    save_policy(tmp_path / "cheetah", random_policy("HalfCheetah-v5"))
+    arguments = ["evaluate", "cheetah", "--mass", "0.5:2:8", "--episodes", "2"]
+    arguments += ["--worlds-at-once", "4", "--out", "table.parquet"]
+    started = subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    while not list(tmp_path.glob(".table-*.partial/*1.parquet")):
+        assert started.poll() is None
+        time.sleep(0.01)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    assert not (tmp_path / "table.parquet").exists()
+    done = mixedne(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    whole = mixedne(*arguments[:-1], "whole.parquet", cwd=tmp_path)
+    assert whole.returncode == 0
+    tables = [pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("table", "whole")]
+    assert tables[0].equals(tables[1])
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cheetah",
+        "table.parquet",
+        "whole.parquet",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "evaluate needs at least one run folder"),
+        (["nowhere"], "there is no policy at nowhere"),
+        (["RUN", "--task", "Hoper-v5"], "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
+        (["RUN", "--task", "Hopper-v5"], "takes 4 observations and gives 1 actions"),
+        (["RUN", "--task", "CartPole-v1"], "the actions of CartPole-v1 must be a flat Box"),
+        (["RUN", "--rho", "0.1"], "InvertedPendulum-v5 has no axis rho"),
+        (["RUN", "--mass", "0"], "mass must be above 0, not 0.0"),
+        (["RUN", "--friction", "-1"], "friction must be above 0, not -1.0"),
+        (["RUN", "--noise", "2"], "noise must be at most 1, not 2.0"),
+        (["RUN", "--mass", "heavy"], "mass must be numbers as in 0.5,1,2"),
+        (["RUN", "--mass-mode", "real"], "invalid choice 'real' for argument '--mass-mode'"),
+        (["RUN", "--body-mass", "pole"], "a named factor must be NAME=FACTOR, not 'pole'"),
+        (["RUN", "--body-mass", "pol=2"], "body must be one of world, cart, pole, not 'pol'"),
+        (["RUN", "--episodes", "0"], "episodes must be at least 1, not 0"),
+        (["RUN", "--threads", "0"], "threads must be at least 1, not 0"),
+        (["RUN", "--out", "table.csv"], "the output file must end in .parquet, not table.csv"),
+        (["policy.zip"], "pass --trust-pickle if you trust its maker"),
+        (["policy.zip", "--trust-pickle"], "is damaged or no Stable-Baselines3 file"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_writes_nothing(
+    arguments: list[str],
+    message: str,
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.zip").write_bytes(b"junk")
+    before = sorted(tmp_path.rglob("*"))
+    given = [str(run) if argument == "RUN" else argument for argument in arguments]
+    assert main(["evaluate", *given]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert message in said.err
+    assert sorted(tmp_path.rglob("*")) == before
