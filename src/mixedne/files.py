@@ -6,8 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mixedne.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @contextlib.contextmanager
@@ -26,6 +30,12 @@ def write_beside(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_table(table: "pl.DataFrame", path: Path, format_version: int = 1) -> None:
+    """Write a table as Parquet, with its format_version in the file's metadata."""
+    with write_beside(path) as temporary:
+        table.write_parquet(temporary, metadata={"format_version": str(format_version)})
 
 
 @contextlib.contextmanager

@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.evaluation.grids import parse_grid
+from mixedne.evaluation.grids import grid_values, parse_grid
 
 
 def test_numbers_and_ranges() -> None:
     assert parse_grid("mass", "0.5,1,2") == (0.5, 1, 2)
     assert parse_grid("mass", "0.5:2:4") == (0.5, 1, 1.5, 2)
     assert parse_grid("noise", "0:0.5:1") == (0,)
+
+
+def test_what_a_caller_may_give() -> None:
+    assert grid_values("mass", 2) == (2.0,)
+    assert grid_values("mass", np.array([0.5, 1], np.float32)) == (0.5, 1.0)
+    assert grid_values("mass", "0.5,1") == (0.5, 1.0)
+    with pytest.raises(InvalidInputError, match="mass must be numbers, not"):
+        grid_values("mass", [None])  # type: ignore[list-item]
 
 
 def test_the_papers_grids() -> None:

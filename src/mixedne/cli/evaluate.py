@@ -9,7 +9,6 @@ import tyro
 
 from mixedne.cli.console import counting, note, print_json, print_table
 from mixedne.errors import InvalidInputError
-from mixedne.evaluation.grids import parse_grid
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,10 +76,6 @@ Examples:
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
         if self.out is not None and self.out.suffix != ".parquet":
             raise InvalidInputError(f"the output file must end in .parquet, not {self.out.name}")
-        axes: dict[str, Any] = {
-            axis: parse_grid(axis, getattr(self, axis)) for axis in ("mass", "friction", "noise")
-        }
-        rho = None if self.rho is None else parse_grid("rho", self.rho)
         bodies, geoms = _factors(self.body_mass), _factors(self.geom_friction)
 
         from mixedne.evaluation.sources import find_source
@@ -93,8 +88,10 @@ Examples:
             table = evaluate(
                 sources,
                 self.task,
-                **axes,
-                rho=rho,
+                mass=self.mass,
+                friction=self.friction,
+                noise=self.noise,
+                rho=self.rho,
                 mass_mode=self.mass_mode,
                 body_masses=bodies,
                 geom_frictions=geoms,

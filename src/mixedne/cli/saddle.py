@@ -9,7 +9,7 @@ import tyro
 
 from mixedne.cli.console import note, print_json, print_table, progress
 from mixedne.errors import check_choice, check_number
-from mixedne.files import new_folder
+from mixedne.files import new_folder, write_table
 from mixedne.saddle.objectives import OBJECTIVES, parse_objectives, parse_start
 from mixedne.saddle.settings import INNERS, SOLVERS, Settings
 from mixedne.versions import versions
@@ -114,8 +114,8 @@ Examples:
         """Write everything that the case study leaves behind."""
         from mixedne.reports.saddle import write_figures
 
-        results.write_parquet(folder / "results.parquet")
-        paths.write_parquet(folder / "paths.parquet")
+        write_table(results, folder / "results.parquet")
+        write_table(paths, folder / "paths.parquet")
         write_figures(paths, folder)
         config = {
             "format_version": 1,

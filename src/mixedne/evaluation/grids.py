@@ -1,10 +1,14 @@
 """Lists of shifts: as numbers, as ranges, or the paper's grids by name."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from mixedne.errors import InvalidInputError, check_number
+
+Values: TypeAlias = str | float | Iterable[float]
+"""What a caller may give for an axis."""
 
 _FACTORS = tuple(round(0.5 + 0.05 * i, 2) for i in range(11)) + tuple(
     round(1.1 + 0.1 * i, 1) for i in range(10)
@@ -42,6 +46,17 @@ _LIMITS = {
     "noise": _Limits(at_least=0, at_most=1),
     "rho": _Limits(at_least=0, at_most=1),
 }
+
+
+def grid_values(axis: str, given: Values) -> tuple[float, ...]:
+    """The values of an axis from a number, several, or a text that :func:`parse_grid` reads."""
+    if isinstance(given, str):
+        return parse_grid(axis, given)
+    numbers = given if isinstance(given, Iterable) else [given]
+    try:
+        return check_grid(axis, tuple(float(number) for number in numbers))
+    except TypeError:
+        raise InvalidInputError(f"{axis} must be numbers, not {given!r}") from None
 
 
 def parse_grid(axis: str, text: str) -> tuple[float, ...]:

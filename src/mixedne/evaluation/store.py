@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from mixedne.errors import InvalidInputError
-from mixedne.files import write_beside
+from mixedne.files import write_table
 
 
 class ChunkStore:
@@ -57,15 +57,13 @@ class ChunkStore:
         """Keep a finished chunk."""
         self._tables[number] = table
         if self._folder is not None:
-            with write_beside(self._chunk_file(number)) as temporary:
-                table.write_parquet(temporary)
+            write_table(table, self._chunk_file(number))
 
     def finish(self) -> pl.DataFrame:
         """All chunks in order, written to the output file if there is one."""
         table = pl.concat(self._tables[number] for number in sorted(self._tables))
         if self._out is not None:
-            with write_beside(self._out) as temporary:
-                table.write_parquet(temporary)
+            write_table(table, self._out)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         return table

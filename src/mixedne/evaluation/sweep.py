@@ -22,10 +22,10 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.actors import Actors
-from mixedne.evaluation.grids import check_grid
+from mixedne.evaluation.grids import Values, check_grid, grid_values
 from mixedne.evaluation.sources import PROVENANCE, Source, find_source
 from mixedne.evaluation.store import ChunkStore
-from mixedne.files import write_beside
+from mixedne.files import write_table
 from mixedne.tasks import MASS_MODES, Shift, Task, make_worlds, parts_without_effect, resolve_task
 from mixedne.tasks.shifts import check_axes
 from mixedne.versions import versions
@@ -114,10 +114,10 @@ def evaluate(
     policies: Any,
     task: str | None = None,
     *,
-    mass: Iterable[float] = (1.0,),
-    friction: Iterable[float] = (1.0,),
-    noise: Iterable[float] = (0.0,),
-    rho: Iterable[float] | None = None,
+    mass: Values = 1.0,
+    friction: Values = 1.0,
+    noise: Values = 0.0,
+    rho: Values | None = None,
     mass_mode: str = "reference",
     body_masses: Iterable[tuple[str, float]] = (),
     geom_frictions: Iterable[tuple[str, float]] = (),
@@ -138,7 +138,8 @@ def evaluate(
         Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
         ``observations (n, d) -> actions (n, k)`` in the task's own units.
       task: name of the task; not needed for policies that know theirs.
-      mass: factors on all bodies' masses.
+      mass: factors on all bodies' masses: one, several, or a grid as on the command line
+        (``"0.5:2:16"``, ``"paper"``). So also:
       friction: factors on all geoms' friction.
       noise: probabilities with which a uniform action replaces the policy's.
       rho: values of ρ, for the toy MDP.
@@ -162,9 +163,17 @@ def evaluate(
         for policy in (policies if many else [policies])
     ]
     grid = Grid(
-        tuple(mass), tuple(friction), tuple(noise), None if rho is None else tuple(rho),
-        mass_mode, tuple(body_masses), tuple(geom_frictions), episodes, seed, stochastic,
-    )  # fmt: skip
+        mass=grid_values("mass", mass),
+        friction=grid_values("friction", friction),
+        noise=grid_values("noise", noise),
+        rho=None if rho is None else grid_values("rho", rho),
+        mass_mode=mass_mode,
+        body_masses=tuple(body_masses),
+        geom_frictions=tuple(geom_frictions),
+        episodes=episodes,
+        seed=seed,
+        stochastic=stochastic,
+    )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
     _check_names(sources)
     found = _find_task(sources, task)
@@ -268,8 +277,7 @@ def merge_into(path: Path, table: pl.DataFrame, run: str) -> pl.DataFrame:
             name for name in SCHEMA if name not in ("return", "length", "terminated", "versions")
         ]
         fresh = pl.concat([old, fresh]).unique(key, keep="last", maintain_order=True)
-    with write_beside(path) as temporary:
-        fresh.write_parquet(temporary)
+    write_table(fresh, path)
     return fresh
 
 
