@@ -21,9 +21,9 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 
-from mixedne.evaluation.grids import NAMED_GRIDS
+from mixedne.evaluation.grids import NAMED_GRIDS, Grid
 from mixedne.evaluation.sources import Source
-from mixedne.evaluation.sweep import Case, Grid, episode_seed, run_chunk
+from mixedne.evaluation.sweep import Case, episode_seed, run_chunk
 from mixedne.policies import Policy, PolicySpec
 from mixedne.tasks import Task, resolve_task
 

@@ -1,5 +1,7 @@
 """Sweeps: against plain Gymnasium loops, paired, resumable, independent of how they run."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +226,20 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
 def test_the_public_names() -> None:
     assert mixedne.evaluate is evaluate
     assert callable(mixedne.load_policy)
+
+
+@pytest.mark.slow
+def test_memory_stays_bounded(tmp_path: Path) -> None:
+    """Ten thousand Hopper worlds, a hundred masses, under 2 GiB."""
+    save_policy(tmp_path, random_policy("Hopper-v5"))
+    code = (
+        "import resource, sys, mixedne, numpy as np\n"
+        "table = mixedne.evaluate(sys.argv[1], mass=np.linspace(0.5, 2, 100), episodes=100)\n"
+        "print(table.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    rows, peak = map(int, done.stdout.split())
+    assert rows == 10_000
+    assert peak < 2 * 1024**2  # in KiB

@@ -1,7 +1,12 @@
-"""What an evaluation table says about policies in worlds that differ from the nominal one.
+"""Policies in worlds that differ from the nominal one: measured, and summarised.
 
+``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
+``grids``        which shifts
+``sources``      which policies: run folders, callables, Stable-Baselines3 files
 ``statistics``   the table's summaries per shift, over the grid, over seeds and over tasks
 ``estimators``   the numbers in them, for plain arrays
+
+Only the statistics are imported with the package; they need no simulator.
 """
 
 from mixedne.evaluation.estimators import (

@@ -1,11 +1,14 @@
-"""Lists of shifts: as numbers, as ranges, or the paper's grids by name."""
+"""Grids of shifts: axes as numbers, as ranges, or the paper's by name, all crossed."""
 
+import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from mixedne.errors import InvalidInputError, check_number
+from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.tasks import MASS_MODES, Shift
 
 Values: TypeAlias = str | float | Iterable[float]
 """What a caller may give for an axis."""
@@ -95,3 +98,39 @@ def check_grid(axis: str, values: tuple[float, ...]) -> tuple[float, ...]:
     if len(set(values)) < len(values):
         raise InvalidInputError(f"{axis} must not hold a value twice: {values}")
     return values
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What to evaluate: all axes crossed, so many episodes at every point."""
+
+    mass: tuple[float, ...] = (1.0,)
+    friction: tuple[float, ...] = (1.0,)
+    noise: tuple[float, ...] = (0.0,)
+    rho: tuple[float, ...] | None = None
+    """None is the nominal value."""
+    mass_mode: str = "reference"
+    body_masses: tuple[tuple[str, float], ...] = ()
+    """Factors on named bodies' masses, at every point."""
+    geom_frictions: tuple[tuple[str, float], ...] = ()
+    """Factors on named geoms' friction, at every point."""
+    episodes: int = 10
+    seed: int = 0
+    stochastic: bool = False
+    """Whether stochastic policies sample their actions; otherwise their mean acts."""
+
+    def __post_init__(self) -> None:
+        check_choice("mass_mode", self.mass_mode, MASS_MODES)
+        for axis in ("mass", "friction", "noise", "rho"):
+            if getattr(self, axis) is not None:
+                check_grid(axis, getattr(self, axis))
+        check_number("episodes", self.episodes, at_least=1)
+        check_number("seed", self.seed, at_least=0)
+
+    def shifts(self) -> list[Shift]:
+        """The grid's points."""
+        crossed = itertools.product(self.mass, self.friction, self.noise, self.rho or (None,))
+        return [
+            Shift(m, self.mass_mode, f, n, r, self.body_masses, self.geom_frictions)
+            for m, f, n, r in crossed
+        ]

@@ -9,24 +9,22 @@ results do not depend on the chunks, the number of threads or the order of the g
 import dataclasses
 import functools
 import hashlib
-import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.actors import Actors
-from mixedne.evaluation.grids import Values, check_grid, grid_values
+from mixedne.evaluation.grids import Grid, Values, grid_values
 from mixedne.evaluation.sources import PROVENANCE, Source, find_source
 from mixedne.evaluation.store import ChunkStore
 from mixedne.files import write_table
-from mixedne.tasks import MASS_MODES, Shift, Task, make_worlds, parts_without_effect, resolve_task
+from mixedne.tasks import Shift, Task, make_worlds, parts_without_effect, resolve_task
 from mixedne.tasks.shifts import check_axes
 from mixedne.versions import versions
 
@@ -56,44 +54,12 @@ SCHEMA: dict[Any, Any] = {
 """Columns of an evaluation table: one row per episode."""
 
 
+REPORT_EVERY = 20
+"""Steps between two reports of progress; episodes under way count by their share of steps."""
+
+
 class NoEffectWarning(UserWarning):
     """A shift was asked for that changes nothing in this task."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What to evaluate: all axes crossed, so many episodes at every point."""
-
-    mass: tuple[float, ...] = (1.0,)
-    friction: tuple[float, ...] = (1.0,)
-    noise: tuple[float, ...] = (0.0,)
-    rho: tuple[float, ...] | None = None
-    """None is the nominal value."""
-    mass_mode: str = "reference"
-    body_masses: tuple[tuple[str, float], ...] = ()
-    """Factors on named bodies' masses, at every point."""
-    geom_frictions: tuple[tuple[str, float], ...] = ()
-    """Factors on named geoms' friction, at every point."""
-    episodes: int = 10
-    seed: int = 0
-    stochastic: bool = False
-    """Whether stochastic policies sample their actions; otherwise their mean acts."""
-
-    def __post_init__(self) -> None:
-        check_choice("mass_mode", self.mass_mode, MASS_MODES)
-        for axis in ("mass", "friction", "noise", "rho"):
-            if getattr(self, axis) is not None:
-                check_grid(axis, getattr(self, axis))
-        check_number("episodes", self.episodes, at_least=1)
-        check_number("seed", self.seed, at_least=0)
-
-    def shifts(self) -> list[Shift]:
-        """The grid's points."""
-        crossed = itertools.product(self.mass, self.friction, self.noise, self.rho or (None,))
-        return [
-            Shift(m, self.mass_mode, f, n, r, self.body_masses, self.geom_frictions)
-            for m, f, n, r in crossed
-        ]
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -155,7 +121,8 @@ def evaluate(
       threads: for the physics; all cores by default.
       worlds_at_once: how many worlds advance together.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: called with the number of finished episodes and of all.
+      progress: called now and then with the number of episodes done, those under way by
+        their share of steps, and of all.
     """
     many = isinstance(policies, Sequence) and not isinstance(policies, str)
     sources = [
@@ -234,7 +201,9 @@ def run_chunk(
                 terminated[active] = step.terminated
                 worlds.keep(~over)
                 observations = observations[~over]
-                report(len(cases) - len(worlds.active))
+            if worlds.elapsed % REPORT_EVERY == 0:
+                under_way = len(worlds.active) * worlds.elapsed / (task.max_episode_steps or np.inf)
+                report(len(cases) - len(worlds.active) + int(under_way))
     finally:
         worlds.close()
     made_by = json.dumps(versions("gymnasium", "mujoco", "numpy"))
