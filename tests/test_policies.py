@@ -84,7 +84,7 @@ def test_stochastic_heads_by_hand(head: str, expected: float) -> None:
     assert policy.is_stochastic
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 200),

@@ -25,6 +25,9 @@ TASK = "Hopper-v5"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A TD3 policy after three thousand steps."""
+    import torch
+
+    torch.set_num_threads(1)  # its threads spin and starve the other test worker
     path = tmp_path_factory.mktemp("sb3") / "hopper.zip"
     model = sb3.TD3(
         "MlpPolicy",

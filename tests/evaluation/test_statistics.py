@@ -303,7 +303,7 @@ def everything(rows: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(random: Any) -> None:
     rows = table()

@@ -116,6 +116,7 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
     algorithm = _stable_baselines_algorithm(path)
     try:
         import stable_baselines3
+        import torch
     except ImportError:
         raise InvalidInputError(
             "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
@@ -124,8 +125,13 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
 
     def act(observations: NDArray[np.float64]) -> NDArray[np.floating]:
         # Row by row: a batch would differ in the last bits from what Stable-Baselines3 does.
-        rows = [model.predict(row, deterministic=True)[0] for row in observations]
-        return np.stack(rows)
+        # One thread: several would only wait for each other over a product this small.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return np.stack([model.predict(row, deterministic=True)[0] for row in observations])
+        finally:
+            torch.set_num_threads(threads)
 
     return Source(
         name=path.stem,
