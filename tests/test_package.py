@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mixedne import InvalidInputError
 from mixedne.files import new_folder, write_beside
 
 ROOT = Path(__file__).parents[1]
@@ -50,12 +51,43 @@ def test_a_failed_folder_leaves_nothing_behind(tmp_path: Path) -> None:
     target = tmp_path / "folder"
     target.mkdir()
     (target / "old").write_text("old")
-    with contextlib.suppress(RuntimeError), new_folder(target, overwrite=True) as temporary:
+    with (
+        contextlib.suppress(RuntimeError),
+        new_folder(target, mark="old", overwrite=True) as temporary,
+    ):
         (temporary / "new").write_text("half")
         raise RuntimeError
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     assert (target / "old").read_text() == "old"
 
 
-def test_the_lock_names_no_hosts() -> None:
-    assert "://" not in (ROOT / "requirements.lock").read_text()
+def test_only_a_folder_of_ones_own_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "family").write_text("dear")
+    (tmp_path / "link").symlink_to(tmp_path / "photos")
+    monkeypatch.chdir(tmp_path / "photos")
+    for target in (Path("."), Path(".."), tmp_path / "photos", tmp_path / "link"):
+        with (
+            pytest.raises(InvalidInputError, match="are not overwritten"),
+            new_folder(target, mark="config.json", overwrite=True),
+        ):
+            pass
+    assert (tmp_path / "photos" / "family").read_text() == "dear"
+
+
+def test_an_own_folder_is_replaced_whole(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    (tmp_path / "link").symlink_to(target)
+    for name in ("first", "second"):
+        with new_folder(tmp_path / "link", mark="config.json", overwrite=True) as temporary:
+            (temporary / "config.json").write_text(name)
+            (temporary / name).write_text(name)
+    assert sorted(path.name for path in target.iterdir()) == ["config.json", "second"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link"]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-extras.lock"])
+def test_the_locks_name_no_hosts(lock: str) -> None:
+    assert "://" not in (ROOT / lock).read_text()

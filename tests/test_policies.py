@@ -151,7 +151,21 @@ def rewrite(folder: Path, **changes: Any) -> None:
         (lambda f: rewrite(f, activation="__import__"), "activation must be one of"),
         (lambda f: rewrite(f, head="sin"), "head must be one of"),
         (lambda f: rewrite(f, hidden=[64, 64]), "layers.1.bias must have the shape (64,)"),
-        (lambda f: rewrite(f, hidden="many"), "sizes of layers must be positive"),
+        (lambda f: rewrite(f, hidden="many"), "sizes of layers must be whole numbers"),
+        (lambda f: rewrite(f, hidden=[64.0, 48]), "sizes of layers must be whole numbers"),
+        (lambda f: rewrite(f, hidden=[10**9]), "sizes of layers must be whole numbers"),
+        (lambda f: rewrite(f, observation_size=True), "sizes of layers must be whole numbers"),
+        (lambda f: rewrite(f, layer_norm="yes"), "must be true or false"),
+        (lambda f: rewrite(f, format_version=True), "format_version must be 1, not True"),
+        (lambda f: rewrite(f, task={}), "the policy's task must be a name"),
+        (lambda f: rewrite(f, action_low=["a", "b"]), "is no policy description"),
+        (lambda f: rewrite(f, action_low=[[-1], [-2]]), "action_low must be below action_high"),
+        (lambda f: rewrite(f, action_high=[1, 1e300]), "the action box must lie within"),
+        (
+            lambda f: (f / "policy.json").write_text("[" * 100_000 + "]" * 100_000),
+            "is no policy description",
+        ),
+        (lambda f: (f / "policy.json").write_text("1" * 5000), "is no policy description"),
         (lambda f: rewrite(f, action_low=[5, 5]), "action_low must be below action_high"),
         (lambda f: rewrite(f, surprise=1), "a field of policy.json must be one of"),
         (
@@ -179,6 +193,31 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
     tensors["layers.0.bias"] = np.full(64, np.nan)
     with pytest.raises(InvalidInputError, match="not finite"):
         Policy(make().spec, tensors)
+
+
+def test_tensors_that_are_not_floats_are_refused() -> None:
+    for dtype in (complex, int):
+        tensors: dict[str, Any] = {**make().tensors, "layers.0.bias": np.zeros(64, dtype)}
+        with pytest.raises(InvalidInputError, match=r"layers.0.bias must hold floats"):
+            Policy(make().spec, tensors)
+    normalised = make(normaliser=True)
+    scaled: dict[str, Any] = {**normalised.tensors, "normaliser.scale": np.zeros(17)}
+    with pytest.raises(InvalidInputError, match=r"normaliser.scale must be above 0"):
+        Policy(normalised.spec, scaled)
+
+
+def test_names_with_dots_are_told_apart(tmp_path: Path) -> None:
+    for name, seed in (("best", 1), ("best.1000", 2)):
+        save_policy(tmp_path, make(seed), name=name)
+    observation = np.ones(17)
+    for name, seed in (("best", 1), ("best.1000", 2)):
+        for suffix in ("json", "safetensors"):
+            loaded = load_policy(tmp_path / f"{name}.{suffix}")
+            np.testing.assert_array_equal(loaded(observation), make(seed)(observation))
+    save_policy(tmp_path / "run.json", make(3))  # a folder that looks like a file
+    np.testing.assert_array_equal(
+        load_policy(tmp_path / "run.json")(observation), make(3)(observation)
+    )
 
 
 def test_observations_of_another_size_are_refused() -> None:

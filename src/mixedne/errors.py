@@ -32,6 +32,7 @@ def check_number(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    below: float | None = None,
 ) -> None:
     """Raise unless every entry of ``value`` is finite and lies within the bounds given.
 
@@ -40,6 +41,8 @@ def check_number(
     """
     try:
         numbers = np.asarray(value, dtype=float)
+    except OverflowError:
+        raise InvalidInputError(f"{name} is too large") from None
     except TypeError:  # a tracer, or a callable schedule
         return
     rules = [
@@ -47,6 +50,7 @@ def check_number(
         (at_least is None or numbers >= at_least, f"at least {at_least}"),
         (above is None or numbers > above, f"above {above}"),
         (at_most is None or numbers <= at_most, f"at most {at_most}"),
+        (below is None or numbers < below, f"below {below}"),
     ]
     for holds, rule in rules:
         if not np.all(holds):

@@ -32,39 +32,48 @@ def write_beside(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_table(table: "pl.DataFrame", path: Path, format_version: int = 1) -> None:
+def write_table(table: "pl.DataFrame", path: Path, format_version: str = "1") -> None:
     """Write a table as Parquet, with its format_version in the file's metadata."""
     with write_beside(path) as temporary:
-        table.write_parquet(temporary, metadata={"format_version": str(format_version)})
+        table.write_parquet(temporary, metadata={"format_version": format_version})
 
 
 @contextlib.contextmanager
-def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(path: Path, *, mark: str, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``; rename it to ``path`` if all went well.
 
-    An existing folder that holds something is replaced only with ``overwrite``.
+    An existing folder that holds something is replaced only with ``overwrite``, and only if it
+    holds a file named ``mark``: one that an earlier call has made. The old folder goes when
+    the new one stands in its place.
     """
+    path = path.resolve()
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"the output folder {path} exists and is not a folder")
-    if path.is_dir() and any(path.iterdir()) and not overwrite:
+    holds_something = path.is_dir() and any(path.iterdir())
+    if holds_something and not overwrite:
         raise InvalidInputError(
             f"the output folder {path} is not empty: choose another or pass --overwrite"
         )
+    if Path.cwd().is_relative_to(path) or (holds_something and not (path / mark).is_file()):
+        raise InvalidInputError(
+            f"the output folder {path} holds other things, which are not overwritten: "
+            "choose another"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
+        work = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
     except OSError as error:
         raise InvalidInputError(
             f"the output folder {path} cannot be made: {error.strerror}"
         ) from None
     try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
+        (work / "new").mkdir()
+        yield work / "new"
         if path.exists():
-            shutil.rmtree(path)
-        temporary.replace(path)
+            path.replace(work / "old")
+        (work / "new").replace(path)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -39,6 +39,12 @@ FORMAT_VERSION = 1
 HEADS = {"tanh": 1, "tanh-gaussian": 2, "clipped-gaussian": 2}
 """How actions come out of the network, and how many outputs that takes."""
 
+MAX_SIZE = 10**6
+"""Larger layers are taken for damage."""
+
+MAX_ACTION = 1e9
+"""Larger actions are taken for damage."""
+
 Array = NDArray[np.float32]
 
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
@@ -69,11 +75,20 @@ class PolicySpec:
         check_choice("activation", self.activation, _ACTIVATIONS)
         check_choice("head", self.head, HEADS)
         sizes = (self.observation_size, *self.hidden, len(self.action_low))
-        if not all(isinstance(size, int) and size > 0 for size in sizes):
-            raise InvalidInputError(f"sizes of layers must be positive whole numbers, not {sizes}")
+        if not all(type(size) is int and 0 < size <= MAX_SIZE for size in sizes):
+            raise InvalidInputError(
+                f"sizes of layers must be whole numbers from 1 to {MAX_SIZE}, not {sizes}"
+            )
+        flags = (self.layer_norm, self.normaliser)
+        if not all(isinstance(flag, bool) for flag in flags):
+            raise InvalidInputError(f"layer_norm and normaliser must be true or false, not {flags}")
         low, high = np.array(self.action_low, float), np.array(self.action_high, float)
-        if low.shape != high.shape or not (low < high).all():
+        if low.ndim != 1 or low.shape != high.shape or not (low < high).all():
             raise InvalidInputError("action_low must be below action_high in every component")
+        if not np.abs([low, high]).max() <= MAX_ACTION:
+            raise InvalidInputError(f"the action box must lie within ±{MAX_ACTION:g}")
+        if not (self.task is None or isinstance(self.task, str)):
+            raise InvalidInputError(f"the policy's task must be a name, not {self.task!r}")
 
     @property
     def action_size(self) -> int:
@@ -116,10 +131,15 @@ class Policy:
                 f"the policy's tensor {wrong[0]} must have the shape {expected.get(wrong[0])}, "
                 f"not {found.get(wrong[0])}"
             )
+        for name, tensor in tensors.items():
+            if tensor.dtype.kind != "f":
+                raise InvalidInputError(f"the policy's tensor {name} must hold floats")
         self.spec = spec
         self.tensors = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
         if not all(np.isfinite(tensor).all() for tensor in self.tensors.values()):
             raise InvalidInputError("the policy holds numbers that are not finite")
+        if spec.normaliser and not (self.tensors["normaliser.scale"] > 0).all():
+            raise InvalidInputError("the policy's normaliser.scale must be above 0")
         low, high = (np.array(x, np.float32) for x in (spec.action_low, spec.action_high))
         self._centre, self._reach = (high + low) / 2, (high - low) / 2
 
@@ -178,27 +198,34 @@ def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
 
 def load_policy(path: str | Path, name: str = "policy") -> Policy:
     """The policy in a run folder; or the one whose ``.json`` or ``.safetensors`` is given."""
-    path = Path(path)
-    base = path.with_suffix("") if path.suffix in (".json", ".safetensors") else path / name
-    described, stored = base.with_suffix(".json"), base.with_suffix(".safetensors")
+    described, stored = policy_files(path, name)
     for file in (described, stored):
         if not file.is_file():
             raise InvalidInputError(f"there is no policy at {path}: {file.name} is missing")
     try:
-        meta = json.loads(described.read_text())
-        spec = _read_spec(meta)
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
+        spec = _read_spec(json.loads(described.read_text()))
+    except InvalidInputError:
+        raise
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInputError(f"{described} is no policy description: {error}") from None
     try:
         tensors = load_file(stored)
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(f"{stored} is damaged or no safetensors file: {error}") from None
     return Policy(spec, tensors)
 
 
+def policy_files(path: str | Path, name: str = "policy") -> tuple[Path, Path]:
+    """The ``.json`` and the ``.safetensors`` of a policy in a folder, or beside the one given."""
+    path = Path(path)
+    if path.is_file() and path.suffix in (".json", ".safetensors"):
+        return path.with_suffix(".json"), path.with_suffix(".safetensors")
+    return path / f"{name}.json", path / f"{name}.safetensors"
+
+
 def _read_spec(meta: Any) -> PolicySpec:
     version = meta.get("format_version")
-    if version != FORMAT_VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise InvalidInputError(
             f"the policy's format_version must be {FORMAT_VERSION}, not {version!r}"
         )

@@ -94,6 +94,8 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["saddle", "--learning-rate", "nan"], "learning_rate must be finite, not nan"),
         (["theorems", "--samples", "1"], "samples must be at least 2, not 1"),
         (["sadle"], "did you mean 'saddle'?"),
+        (["train", "Hopper-v5"], "the command train is not there yet"),
+        (["saddle", "--first-seed", "9223372036854775807"], "first_seed must be at most"),
         ([], "Expected one of {quickstart, saddle, theorems, evaluate}"),
     ],
 )

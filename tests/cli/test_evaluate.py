@@ -80,6 +80,34 @@ def test_an_axis_without_effect_is_said(run: Path, capsys: pytest.CaptureFixture
     assert "friction" in said.out
 
 
+def test_named_factors_may_be_given_several_times(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--body-mass", "pole=2", "--body-mass", "cart=3", "--episodes", "1", "--json"]
+    assert main(["evaluate", str(run), *arguments]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["body_masses"] == "cart=3.0,pole=2.0"
+
+
+def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
+    save_policy(tmp_path / "cheetah", random_policy("HalfCheetah-v5"))
+    commands = [
+        ["evaluate", "cheetah", "--mass", "paper", "--episodes", "50"],
+        ["saddle", "--seeds", "20000", "--solver", "mixedne-ld", "--out", "figures"],
+    ]
+    for command in commands:
+        with subprocess.Popen(
+            [*COMMAND, *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        ) as started:
+            assert started.stderr is not None
+            started.stderr.readline()  # the first line of progress: work has begun
+            started.send_signal(signal.SIGINT)
+            said = started.stderr.read()
+        assert started.returncode == 130
+        assert "mixedne: interrupted" in said
+        assert "Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["cheetah"]
+
+
 def test_a_killed_evaluation_goes_on(tmp_path: Path) -> None:
     save_policy(tmp_path / "cheetah", random_policy("HalfCheetah-v5"))
     arguments = ["evaluate", "cheetah", "--mass", "0.5:2:8", "--episodes", "2"]
@@ -112,6 +140,8 @@ def test_a_killed_evaluation_goes_on(tmp_path: Path) -> None:
         (["RUN", "--task", "Hoper-v5"], "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
         (["RUN", "--task", "Hopper-v5"], "takes 4 observations and gives 1 actions"),
         (["RUN", "--task", "CartPole-v1"], "the actions of CartPole-v1 must be a flat Box"),
+        (["RUN", "--seed", "9" * 400], "seed is too large"),
+        (["RUN", "--mass", "1:2:1000000000000"], "the count of mass must be at most 10000"),
         (["RUN", "--rho", "0.1"], "InvertedPendulum-v5 has no axis rho"),
         (["RUN", "--mass", "0"], "mass must be above 0, not 0.0"),
         (["RUN", "--friction", "-1"], "friction must be above 0, not -1.0"),

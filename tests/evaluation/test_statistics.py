@@ -49,11 +49,15 @@ def episodes(returns: Any, seed: int = 0, mass: float = 1.0, **columns: object) 
         "friction": 1.0,
         "noise": 0.0,
         "rho": None,
+        "body_masses": None,
+        "geom_frictions": None,
+        "acting": "mean",
         **columns,
     }
     row["run"] = columns.get("run", f"{row['task']}-{row['solver']}-{seed}")
     rows = [{**row, "episode": i, "return": value} for i, value in enumerate(returns)]
-    kinds = {**dict.fromkeys(["mass", "rho", "return"], pl.Float64), "solver": pl.String}
+    kinds: dict[str, Any] = dict.fromkeys(["mass", "rho", "return"], pl.Float64)
+    kinds |= dict.fromkeys(["solver", "body_masses", "geom_frictions"], pl.String)
     return pl.DataFrame(rows, schema_overrides=kinds)
 
 
@@ -67,6 +71,19 @@ def table() -> pl.DataFrame:
         for seed in range(4)
         for mass in (0.5, 1.0, 2.0)
     )
+
+
+def test_different_worlds_are_not_pooled() -> None:
+    nominal, heavy = episodes([1.0, 3.0]), episodes([5.0], body_masses="torso=5.0")
+    means = seed_means(pl.concat([nominal, heavy]))
+    assert means.select("body_masses", "mean_return").rows() == [(None, 2.0), ("torso=5.0", 5.0)]
+
+
+def test_an_episode_does_not_count_twice() -> None:
+    once = episodes([1.0, 3.0]).with_columns(pl.col("episode").alias("episode_seed"))
+    assert seed_means(once).height == 1
+    with pytest.raises(InvalidInputError, match="holds episodes twice"):
+        seed_means(pl.concat([once, once]))
 
 
 def scores(values: Any) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation import sweep
 from mixedne.evaluation.sources import Source
-from mixedne.evaluation.sweep import NoEffectWarning, evaluate
+from mixedne.evaluation.sweep import DivergenceWarning, NoEffectWarning, evaluate
+from mixedne.evaluation.table import SCHEMA
 from mixedne.policies import Policy, save_policy
 from mixedne.tasks import Shift, make_env, resolve_task
 from probes.policies import random_policy
@@ -38,7 +40,7 @@ def test_a_sweep_equals_plain_loops(task: str) -> None:
     policy = random_policy(task)
     table = evaluate(policy, task, mass=[0.7, 1.5], noise=[0.0, 0.3], episodes=2)
     assert table.height == 8
-    assert table.schema == sweep.SCHEMA
+    assert table.schema == SCHEMA
     for row in table.iter_rows(named=True):
         shift = Shift(mass=row["mass"], noise=row["noise"])
         found = by_hand(policy, task, shift, row["episode_seed"])
@@ -104,7 +106,7 @@ def test_other_gymnasium_tasks_and_callables() -> None:
 def test_named_bodies_and_geoms() -> None:
     policy = random_policy("Hopper-v5")
     table = evaluate(policy, body_masses=[("foot", 3.0)], episodes=2)
-    assert table["body_masses"].unique().to_list() == ["foot=3"]
+    assert table["body_masses"].unique().to_list() == ["foot=3.0"]
     assert table["return"].to_list() != evaluate(policy, episodes=2)["return"].to_list()
 
 
@@ -162,16 +164,87 @@ def test_another_request_does_not_take_up_the_old_one(
     assert table.equals(evaluate(tmp_path / "run", episodes=2))
 
 
-def test_merging_keeps_old_rows_and_replaces_repeated_ones(tmp_path: Path) -> None:
+def test_joining_keeps_old_rows_and_replaces_repeated_ones(tmp_path: Path) -> None:
+    path, run = tmp_path / "evaluation.parquet", tmp_path / "run"
+    save_policy(run, random_policy(PENDULUM))
+    evaluate(run, mass=[0.5, 1.0], episodes=2, out=path, join=True)
+    new = evaluate(run, mass=[1.0, 2.0], episodes=3, out=path, join=True)
+    assert new.height == 6
+    joined = pl.read_parquet(path)
+    assert joined.height == 2 + 3 + 3
+    assert pl.read_parquet_metadata(path)["format_version"] == "1"
+    # Old rows of another policy under the same name would be a lie.
+    save_policy(run, random_policy(PENDULUM, seed=9))
+    evaluate(run, mass=[1.0], episodes=1, out=path, join=True)
+    assert pl.read_parquet(path).height == 1
+
+
+def test_a_damaged_table_is_found_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "evaluation.parquet"
+    monkeypatch.setattr(sweep, "run_chunk", None)  # any work would fail
+    for damage in (b"junk", b""):
+        path.write_bytes(damage)
+        with pytest.raises(InvalidInputError, match="is damaged or no evaluation table"):
+            evaluate(random_policy(PENDULUM), out=path, join=True)
+    pl.DataFrame({"other": [1]}).write_parquet(path)
+    with pytest.raises(InvalidInputError, match="is damaged or no evaluation table"):
+        evaluate(random_policy(PENDULUM), out=path, join=True)
+
+
+def test_a_policy_does_not_feel_its_company() -> None:
+    """Actions of another precision beside it must not change how its costs are rounded."""
+    task = "HalfCheetah-v5"
+    policy = random_policy(task)
+    other = random_policy(task, seed=2)
+    alone = evaluate(policy, episodes=2)
+    both = {"policy": policy, "other": lambda observations: other(observations).astype(float)}
+    beside = evaluate(both, task, episodes=2)
+    assert beside.filter(pl.col("run") == "policy")["return"].equals(alone["return"])
+
+
+def test_names_are_made_distinct(tmp_path: Path) -> None:
+    for parent in ("a", "b"):
+        save_policy(tmp_path / parent / "seed0", random_policy(PENDULUM))
+    table = evaluate([tmp_path / "a" / "seed0", tmp_path / "b" / "seed0"], episodes=1)
+    assert table["run"].to_list() == ["a/seed0", "b/seed0"]
+    twice = evaluate([random_policy(PENDULUM), random_policy(PENDULUM)], episodes=1)
+    assert twice["run"].to_list() == ["policy", "policy-2"]
+
+
+def test_what_acted_is_recorded() -> None:
+    sampling = random_policy("toy", head="clipped-gaussian", hidden=(4,))
+    fixed = random_policy("toy", hidden=(4,))
+    policies = {"sampling": sampling, "fixed": fixed, "callable": fixed.__call__}
+    found = evaluate(policies, "toy", episodes=1, stochastic=True)
+    assert dict(found.select("run", "acting").iter_rows()) == {
+        "sampling": "stochastic",
+        "fixed": "mean",
+        "callable": None,
+    }
+
+
+def test_worlds_that_flew_apart_are_reported() -> None:
+    with pytest.warns(DivergenceWarning, match="in 2 of 4 episodes the physics flew apart"):
+        table = evaluate(actions((2,), 0.5), "Swimmer-v5", mass=[0.03, 1.0], episodes=2)
+    assert table["diverged"].to_list() == [True, True, False, False]
+
+
+def test_a_policy_file_cannot_name_a_module_to_import(tmp_path: Path) -> None:
     policy = random_policy(PENDULUM)
-    sweep.merge_into(path, evaluate(policy, mass=[0.5, 1.0], episodes=2), "policy")
-    merged = sweep.merge_into(path, evaluate(policy, mass=[1.0, 2.0], episodes=3), "policy")
-    assert merged.height == 2 + 3 + 3
-    assert pl.read_parquet(path).equals(merged)
-    path.write_bytes(b"junk")
-    with pytest.raises(InvalidInputError, match="is damaged"):
-        sweep.merge_into(path, merged, "policy")
+    save_policy(tmp_path, Policy(replace(policy.spec, task="this:Zen-v0"), policy.tensors))
+    with pytest.raises(InvalidInputError, match="names a module: pass --task to allow it"):
+        evaluate(tmp_path)
+    assert "this" not in sys.modules
+
+
+def test_numbers_of_any_kind_are_taken(tmp_path: Path) -> None:
+    save_policy(tmp_path / "run", random_policy(PENDULUM))
+    numbers: dict[str, Any] = {"episodes": np.int64(1), "seed": np.int64(3)}
+    numbers |= {"mass": np.float32(0.5), "body_masses": {"cart": np.float32(2)}}
+    table = evaluate(tmp_path / "run", **numbers, out=tmp_path / "out.parquet")
+    assert table["body_masses"].to_list() == ["cart=2.0"]
 
 
 def actions(shape: tuple[int, ...], value: float) -> Any:
@@ -197,6 +270,12 @@ def actions(shape: tuple[int, ...], value: float) -> Any:
         ("nowhere", {}, "there is no policy at nowhere"),
         (3, {"task": PENDULUM}, "a policy must be a path or a callable, not int"),
         ([], {"task": PENDULUM}, "at least one policy"),
+        (lambda o: [[0.0], []], {"task": PENDULUM}, r"actions of the shape \(10, 1\)"),
+        (actions((1,), 0.0), {"task": PENDULUM, "episodes": 2.5}, "episodes must be a whole"),
+        (actions((1,), 0.0), {"task": PENDULUM, "episodes": 10**12}, "must be at most 2000000"),
+        (actions((1,), 0.0), {"task": PENDULUM, "mass": ["a"]}, "mass must be numbers"),
+        (actions((1,), 0.0), {"task": PENDULUM, "mass": 1e308}, "mass must be at most 1000000"),
+        (actions((1,), 0.0), {"task": PENDULUM, "body_masses": [1]}, "named factors must be"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_written(
@@ -205,12 +284,6 @@ def test_bad_input_is_refused_and_nothing_written(
     with pytest.raises(InvalidInputError, match=message):
         evaluate(policy, **options, out=tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_two_policies_of_one_name_are_refused() -> None:
-    policy = random_policy(PENDULUM)
-    with pytest.raises(InvalidInputError, match="several policies are called policy"):
-        evaluate([policy, policy])
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:

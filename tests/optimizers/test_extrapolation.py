@@ -66,5 +66,5 @@ def test_the_parameters_are_needed() -> None:
 
 @pytest.mark.parametrize("name", ["b1", "b2"])
 def test_senseless_decays_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be at most 1, not 2.0"):
-        extra_adam(0.1, **{name: 2.0})
+    with pytest.raises(ValueError, match=f"{name} must be below 1, not 1.0"):
+        extra_adam(0.1, **{name: 1.0})

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, track
 from rich.table import Table
 
@@ -57,7 +58,7 @@ def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
 
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout; numbers that JSON lacks become null."""
-    print(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
+    print(json.dumps(_finite(document), allow_nan=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -69,7 +70,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         *columns, title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
     )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     console.print(table)
 
 

@@ -1,6 +1,8 @@
 """``mixedne evaluate``: policies in worlds that differ from the nominal one."""
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -13,6 +15,7 @@ from mixedne.errors import InvalidInputError
 if TYPE_CHECKING:
     import polars as pl
 
+NamedFactors = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")]
 List = Annotated[str, tyro.conf.arg(metavar="LIST")]
 
 
@@ -47,9 +50,9 @@ Examples:
     """Probabilities with which a uniform action replaces the policy's."""
     rho: Annotated[str | None, tyro.conf.arg(metavar="LIST")] = None
     """Values of ρ, for the toy MDP."""
-    body_mass: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")] = ()
+    body_mass: tyro.conf.UseAppendAction[NamedFactors] = ()
     """Factors on single bodies' masses, at every grid point."""
-    geom_friction: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")] = ()
+    geom_friction: tyro.conf.UseAppendAction[NamedFactors] = ()
     """Factors on single geoms' friction, at every grid point."""
     episodes: int = 10
     """Episodes at every grid point."""
@@ -59,7 +62,7 @@ Examples:
     """Let stochastic policies sample their actions; otherwise their mean acts."""
     threads: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Threads for the physics; all cores by default."""
-    worlds_at_once: int = 1024
+    worlds_at_once: int = 256
     """How many episodes advance together; more need more memory. Results do not depend on it."""
     trust_pickle: bool = False
     """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
@@ -74,44 +77,52 @@ Examples:
         """Evaluate, write and print."""
         if not self.policies:
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
-        if self.out is not None and self.out.suffix != ".parquet":
-            raise InvalidInputError(f"the output file must end in .parquet, not {self.out.name}")
         bodies, geoms = _factors(self.body_mass), _factors(self.geom_friction)
 
-        from mixedne.evaluation.sources import find_source
-        from mixedne.evaluation.sweep import NoEffectWarning, evaluate, merge_into
+        import polars as pl
 
-        sources = [find_source(p, trust_pickle=self.trust_pickle) for p in self.policies]
-        with counting("Evaluation", "episodes") as progress, warnings.catch_warnings():
-            warnings.simplefilter("always", NoEffectWarning)
-            warnings.showwarning = _note_warning
-            table = evaluate(
-                sources,
-                self.task,
-                mass=self.mass,
-                friction=self.friction,
-                noise=self.noise,
-                rho=self.rho,
-                mass_mode=self.mass_mode,
-                body_masses=bodies,
-                geom_frictions=geoms,
-                episodes=self.episodes,
-                seed=self.seed,
-                stochastic=self.stochastic,
-                threads=self.threads,
-                worlds_at_once=self.worlds_at_once,
-                out=self.out,
-                overwrite=self.overwrite,
-                progress=progress,
-            )
-        if self.out is None:
-            for source in sources:
-                if source.folder is not None:
-                    merge_into(source.folder / "evaluation.parquet", table, source.name)
-                    note(f"Results are in {source.folder / 'evaluation.parquet'}")
-        else:
-            note(f"Results are in {self.out}")
-        rows = summarise(table).to_dicts()
+        from mixedne.evaluation import sweep
+        from mixedne.evaluation.sources import find_sources
+
+        sources = find_sources(self.policies, trust_pickle=self.trust_pickle)
+        folders = [source for source in sources if source.path and source.path.is_dir()]
+        # Without --out, each run folder keeps its own results; all others run together.
+        jobs: list[tuple[list[Any], Path | None]] = [(sources, self.out)]
+        if self.out is None and folders:
+            others = [source for source in sources if source not in folders]
+            jobs = [([run], Path(run.path or "") / "evaluation.parquet") for run in folders]
+            jobs += [(others, None)] if others else []
+        tables = []
+        for job, out in jobs:
+            with (
+                counting(f"Evaluation of {job[0].name}", "episodes") as progress,
+                _noted_warnings(),
+            ):
+                tables.append(
+                    sweep.evaluate(
+                        job,
+                        self.task,
+                        mass=self.mass,
+                        friction=self.friction,
+                        noise=self.noise,
+                        rho=self.rho,
+                        mass_mode=self.mass_mode,
+                        body_masses=bodies,
+                        geom_frictions=geoms,
+                        episodes=self.episodes,
+                        seed=self.seed,
+                        stochastic=self.stochastic,
+                        threads=self.threads,
+                        worlds_at_once=self.worlds_at_once,
+                        out=out,
+                        overwrite=self.overwrite,
+                        join=self.out is None,
+                        progress=progress,
+                    )
+                )
+            if out is not None:
+                note(f"Results are in {out}")
+        rows = summarise(pl.concat(tables)).to_dicts()
         if self.json:
             print_json(rows)
         else:
@@ -130,8 +141,9 @@ def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
         pl.len().alias("episodes"),
         returns.mean().alias("mean_return"),
         returns.std(ddof=0).alias("std_return"),
-        returns.min().alias("min_return"),
+        returns.nan_min().alias("min_return"),
         pl.col("length").mean().alias("mean_length"),
+        pl.col("diverged").sum().alias("diverged"),
     )
 
 
@@ -167,5 +179,10 @@ def _factors(given: tuple[str, ...]) -> list[tuple[str, float]]:
     return pairs
 
 
-def _note_warning(message: Any, *_: Any, **__: Any) -> None:
-    note(f"mixedne: {message}")
+@contextlib.contextmanager
+def _noted_warnings() -> Iterator[None]:
+    """Let what the evaluation warns of reach the user as plain notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"mixedne: {message}")
+        yield

@@ -28,6 +28,9 @@ COMMANDS: dict[str, CommandType] = {
     "evaluate": Evaluate,
 }
 
+PLANNED = ("train", "study", "report", "presets", "watch", "export")
+"""Commands that are to come."""
+
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.
 
 Examples:
@@ -44,11 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InvalidInputError as error:
         note(f"mixedne: {error}")
         return 2
-    except KeyboardInterrupt:
-        note("mixedne: interrupted")
-        return 130
     except BrokenPipeError:  # the reader of stdout has gone, as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        note("mixedne: interrupted")
+        sys.stdout.flush()
+        os._exit(130)  # a compiled program may still run in a thread, and crash on the way out
+    except (OSError, MemoryError) as error:
+        note(f"mixedne: {error or 'out of memory'}")
         return 1
     return 0
 
@@ -65,6 +72,8 @@ def parse(arguments: Sequence[str]) -> Command:
         with contextlib.redirect_stderr(said):
             if not arguments or arguments[0].startswith("-"):
                 return _parse_with_tyro(COMMANDS, "mixedne", DESCRIPTION, arguments)
+            if arguments[0] in PLANNED:
+                raise InvalidInputError(f"the command {arguments[0]} is not there yet")
             name = check_choice("command", arguments[0], COMMANDS)
             command = COMMANDS[name]
             description = f"{command.__doc__}\n\n{command.about}"

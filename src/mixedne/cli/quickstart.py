@@ -22,6 +22,9 @@ Examples:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Where to write; by default a new folder named quickstart, quickstart-2, …"""
 
+    overwrite: bool = False
+    """Replace the folder if an earlier quickstart made it."""
+
     def run(self) -> None:
         """Run the case study with both kinds of inner chains from both starts."""
         out = self.out or next(
@@ -29,4 +32,4 @@ Examples:
             for path in (Path(f"quickstart{f'-{n}' if n > 1 else ''}") for n in count(1))
             if not path.exists()
         )
-        Saddle(start="both", inner="both", out=out).run()
+        Saddle(start="both", inner="both", out=out, overwrite=self.overwrite).run()

@@ -17,6 +17,9 @@ from mixedne.versions import versions
 if TYPE_CHECKING:
     import polars as pl
 
+MARK = "config.json"
+"""The file by which an output folder of this command is recognised."""
+
 PATH_SEEDS = 100
 """Paths are kept and drawn for at most this many seeds; results are for all."""
 
@@ -57,13 +60,13 @@ Examples:
 
     def run(self) -> None:
         """Run the case study and print or write what it found."""
-        check_number("seeds", self.seeds, at_least=1)
-        check_number("first_seed", self.first_seed, at_least=0)
+        check_number("seeds", self.seeds, at_least=1, at_most=10**6)
+        check_number("first_seed", self.first_seed, at_least=0, at_most=2**32 - 1)
         cases = self.cases()
         if self.out is None:
             results, _ = self.compute(cases)
         else:
-            with new_folder(self.out, overwrite=self.overwrite) as folder:
+            with new_folder(self.out, mark=MARK, overwrite=self.overwrite) as folder:
                 results, paths = self.compute(cases)
                 self.write(folder, results, paths)
         if self.json:
@@ -129,7 +132,7 @@ Examples:
             **asdict(self.settings),
             "versions": versions("jax", "optax", "numpy"),
         }
-        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        (folder / MARK).write_text(json.dumps(config, indent=2) + "\n")
 
 
 def print_summary(results: "pl.DataFrame") -> None:

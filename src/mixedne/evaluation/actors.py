@@ -1,6 +1,7 @@
 """Policies at work: one call a step for each, whatever the number of worlds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ class Actors:
         if self._stochastic and isinstance(policy, Policy) and policy.is_stochastic:
             actions = policy(observations, self._noise(worlds))
         else:
-            actions = np.asarray(policy(observations))
+            actions = _as_array(policy(observations))
         expected = (len(worlds), self._task.action_size)
         if actions.shape != expected or actions.dtype.kind not in "fiu":
             raise InvalidInputError(
@@ -73,3 +74,11 @@ class Actors:
                 self._generators[world] = np.random.default_rng(entropy)
         size = self._task.action_size
         return np.stack([self._generators[w].standard_normal(size) for w in worlds.tolist()])
+
+
+def _as_array(given: Any) -> NDArray[Any]:
+    """What a callable gave; ragged lists have no shape that would fit."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return np.empty(0, object)

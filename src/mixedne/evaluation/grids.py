@@ -9,9 +9,13 @@ import numpy as np
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.tasks import MASS_MODES, Shift
+from mixedne.tasks.shifts import MAX_FACTOR
 
 Values: TypeAlias = str | float | Iterable[float]
 """What a caller may give for an axis."""
+
+MAX_COUNT = 10_000
+"""More values along one axis are taken for a slip."""
 
 _FACTORS = tuple(round(0.5 + 0.05 * i, 2) for i in range(11)) + tuple(
     round(1.1 + 0.1 * i, 1) for i in range(10)
@@ -44,8 +48,8 @@ class _Limits(NamedTuple):
 
 
 _LIMITS = {
-    "mass": _Limits(above=0),
-    "friction": _Limits(above=0),
+    "mass": _Limits(above=0, at_most=MAX_FACTOR),
+    "friction": _Limits(above=0, at_most=MAX_FACTOR),
     "noise": _Limits(at_least=0, at_most=1),
     "rho": _Limits(at_least=0, at_most=1),
 }
@@ -58,7 +62,9 @@ def grid_values(axis: str, given: Values) -> tuple[float, ...]:
     numbers = given if isinstance(given, Iterable) else [given]
     try:
         return check_grid(axis, tuple(float(number) for number in numbers))
-    except TypeError:
+    except InvalidInputError:
+        raise
+    except (TypeError, ValueError):
         raise InvalidInputError(f"{axis} must be numbers, not {given!r}") from None
 
 
@@ -74,7 +80,7 @@ def parse_grid(axis: str, text: str) -> tuple[float, ...]:
     try:
         if ":" in text:
             start, stop, count = text.split(":")
-            check_number(f"the count of {axis}", int(count), at_least=1)
+            check_number(f"the count of {axis}", int(count), at_least=1, at_most=MAX_COUNT)
             values = tuple(float(x) for x in np.linspace(float(start), float(stop), int(count)))
         else:
             values = tuple(float(part) for part in text.split(","))
@@ -125,7 +131,7 @@ class Grid:
             if getattr(self, axis) is not None:
                 check_grid(axis, getattr(self, axis))
         check_number("episodes", self.episodes, at_least=1)
-        check_number("seed", self.seed, at_least=0)
+        check_number("seed", self.seed, at_least=0, at_most=2**63 - 1)
 
     def shifts(self) -> list[Shift]:
         """The grid's points."""

@@ -6,9 +6,10 @@ training, which becomes columns of the table.
 
 import hashlib
 import json
+import os
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.policies import Policy, load_policy
+from mixedne.policies import Policy, load_policy, policy_files
 
 PROVENANCE = {
     "agent": str,
@@ -47,16 +48,40 @@ class Source:
     """Numbers of observations and actions, where they are known."""
     fingerprint: str | None = None
     """Hash of the files; None for callables, whose evaluation cannot be resumed."""
-    folder: Path | None = None
-    """The run folder, if it came from one."""
+    path: Path | None = None
+    """The run folder or file that it came from."""
+
+    @property
+    def label(self) -> str | None:
+        """The column ``policy``: tells a run's policies apart after it was trained anew."""
+        return None if self.fingerprint is None else self.fingerprint[:16]
+
+    def acting(self, *, stochastic: bool) -> str | None:
+        """The column ``acting``: what acts, where that is known."""
+        if isinstance(self.act, Policy):
+            return "stochastic" if stochastic and self.act.is_stochastic else "mean"
+        return None if self.fingerprint is None else "mean"
+
+
+def find_sources(what: Any, *, trust_pickle: bool = False) -> list[Source]:
+    """Sources from one policy, several, or a dictionary of them by name.
+
+    A policy is a path, a :class:`Policy`, or any callable. Stable-Baselines3 files hold
+    pickles, which run code of their maker's choice when loaded; they are refused without
+    ``trust_pickle``.
+    """
+    if isinstance(what, Mapping):
+        found = [find_source(policy, trust_pickle=trust_pickle) for policy in what.values()]
+        return [replace(source, name=str(name)) for name, source in zip(what, found, strict=True)]
+    many = isinstance(what, Sequence) and not isinstance(what, str)
+    found = [find_source(x, trust_pickle=trust_pickle) for x in (what if many else [what])]
+    if not found:
+        raise InvalidInputError("there must be at least one policy")
+    return _with_distinct_names(found)
 
 
 def find_source(what: Any, *, trust_pickle: bool = False) -> Source:
-    """A source from a path, a :class:`Policy` or any callable.
-
-    Stable-Baselines3 files hold pickles, which run code of their maker's choice when loaded;
-    they are refused without ``trust_pickle``.
-    """
+    """The source of one policy; see :func:`find_sources`."""
     if isinstance(what, Source):
         return what
     if isinstance(what, str | Path):
@@ -68,29 +93,40 @@ def find_source(what: Any, *, trust_pickle: bool = False) -> Source:
     raise InvalidInputError(f"a policy must be a path or a callable, not {type(what).__name__}")
 
 
+def _with_distinct_names(sources: list[Source]) -> list[Source]:
+    """Rows are told apart by ``run``: lengthen equal names by their folders, or number them."""
+    given = [source.name for source in sources]
+    names = list(given)
+    for i, source in enumerate(sources):
+        if given.count(source.name) > 1 and source.path is not None:
+            names[i] = _readable("/".join(source.path.resolve().parts[-2:]))
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            names[i] = f"{name}-{names[: i + 1].count(name)}"
+    return [replace(source, name=name) for source, name in zip(sources, names, strict=True)]
+
+
 def _from_path(path: Path, trust_pickle: bool) -> Source:
     if not path.exists():
         raise InvalidInputError(f"there is no policy at {path}")
     if path.is_file() and path.suffix == ".zip":
         return _from_stable_baselines(path, trust_pickle)
     policy = load_policy(path)
-    folder = path if path.is_dir() else path.parent
-    files = [folder / "policy.json", folder / "policy.safetensors"]
-    if path.is_file():
-        files = [path.with_suffix(".json"), path.with_suffix(".safetensors")]
-    config = folder / "config.json"
-    provenance: dict[str, Any] = {}
-    if path.is_dir() and config.is_file():
-        provenance = _read_provenance(config)
+    config = path / "config.json"
     return Source(
-        name=path.resolve().name if path.is_dir() else path.stem,
+        name=_readable(path.resolve().name if path.is_dir() else path.stem),
         act=policy,
-        provenance=provenance,
+        provenance=_read_provenance(config) if config.is_file() else {},
         task=policy.spec.task,
         sizes=_sizes(policy),
-        fingerprint=_hash_files(files),
-        folder=path if path.is_dir() else None,
+        fingerprint=_hash_files(policy_files(path)),
+        path=path,
     )
+
+
+def _readable(name: str) -> str:
+    """A file's name as proper text, whatever bytes it is made of."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _read_provenance(config: Path) -> dict[str, Any]:
@@ -102,7 +138,7 @@ def _read_provenance(config: Path) -> dict[str, Any]:
             name: None if said.get(name) is None else kind(said[name])
             for name, kind in PROVENANCE.items()
         }
-    except (json.JSONDecodeError, UnicodeDecodeError, ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 
 
@@ -121,7 +157,15 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
         raise InvalidInputError(
             "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
         ) from None
-    model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
+    try:
+        model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
+    except Exception as error:  # whatever a strange file makes the loader raise
+        reason = str(error).strip().split("\n")[0]
+        raise InvalidInputError(f"{path} cannot be loaded: {reason or type(error)}") from None
+    spaces = (model.observation_space, model.action_space)
+    shapes: list[Any] = [getattr(space, "shape", None) or () for space in spaces]
+    if not all(len(shape) == 1 for shape in shapes):
+        raise InvalidInputError(f"{path} holds a policy whose observations or actions are not flat")
 
     def act(observations: NDArray[np.float64]) -> NDArray[np.floating]:
         # Row by row: a batch would differ in the last bits from what Stable-Baselines3 does.
@@ -134,11 +178,12 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
             torch.set_num_threads(threads)
 
     return Source(
-        name=path.stem,
+        name=_readable(path.stem),
         act=act,
         provenance={"agent": f"sb3-{algorithm.lower()}"},
-        sizes=(model.observation_space.shape[0], model.action_space.shape[0]),
+        sizes=(shapes[0][0], shapes[1][0]),
         fingerprint=_hash_files([path]),
+        path=path,
     )
 
 
@@ -147,8 +192,8 @@ def _stable_baselines_algorithm(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             data = json.loads(archive.read("data"))
-        module = data["policy_class"]["__module__"]
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, TypeError, OSError):
+        module = str(data["policy_class"]["__module__"])
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, RecursionError):
         raise InvalidInputError(f"{path} is damaged or no Stable-Baselines3 file") from None
     if module.startswith("stable_baselines3.sac"):
         return "SAC"
@@ -163,7 +208,7 @@ def _sizes(policy: Policy) -> tuple[int, int]:
     return policy.spec.observation_size, policy.spec.action_size
 
 
-def _hash_files(files: list[Path]) -> str:
+def _hash_files(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes())

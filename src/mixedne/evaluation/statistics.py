@@ -32,8 +32,18 @@ METHOD = ("agent", "solver", "formulation", "delta", "preset")
 SEED = "train_seed"
 """The column that tells the runs of one method on one task apart."""
 
-SHIFT = ("mass_mode", "mass", "friction", "noise", "rho")
-"""The columns that name a shift; the distinct shifts of a task are its grid."""
+SHIFT = (
+    "mass_mode",
+    "mass",
+    "friction",
+    "noise",
+    "rho",
+    "body_masses",
+    "geom_frictions",
+    "acting",
+)
+"""The columns that name a shift, and whether a policy's mean acted in it or a sample; the
+distinct shifts of a task are its grid."""
 
 MEASURES = ("worst_return", "mean_return", "cvar_return")
 """What :func:`grid_scores` says about one run."""
@@ -54,6 +64,11 @@ def seed_means(
         raise InvalidInputError(
             "each training seed of a method must stand for one run and one number of steps; "
             f"the table has several with the same {', '.join(key)}"
+        )
+    episodes = [*key, *shift, "episode_seed"]
+    if "episode_seed" in table.columns and table.select(episodes).is_duplicated().any():
+        raise InvalidInputError(
+            "the table holds episodes twice: the same training seed, shift and episode_seed"
         )
     return (
         table.with_columns(_finite("return"))

@@ -9,9 +9,11 @@ results do not depend on the chunks, the number of threads or the order of the g
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
+import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,38 +23,16 @@ import polars as pl
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.actors import Actors
 from mixedne.evaluation.grids import Grid, Values, grid_values
-from mixedne.evaluation.sources import PROVENANCE, Source, find_source
+from mixedne.evaluation.sources import Source, find_sources
 from mixedne.evaluation.store import ChunkStore
-from mixedne.files import write_table
+from mixedne.evaluation.table import SCHEMA
+from mixedne.policies import Policy
 from mixedne.tasks import Shift, Task, make_worlds, parts_without_effect, resolve_task
 from mixedne.tasks.shifts import check_axes
 from mixedne.versions import versions
 
-SCHEMA: dict[Any, Any] = {
-    "run": pl.String,
-    "task": pl.String,
-    "task_version": pl.String,
-    **{
-        name: {str: pl.String, float: pl.Float64, int: pl.Int64}[kind]
-        for name, kind in PROVENANCE.items()
-    },
-    "mass_mode": pl.String,
-    "mass": pl.Float64,
-    "friction": pl.Float64,
-    "noise": pl.Float64,
-    "rho": pl.Float64,
-    "body_masses": pl.String,
-    "geom_frictions": pl.String,
-    "acting": pl.String,
-    "episode": pl.Int64,
-    "episode_seed": pl.Int64,
-    "return": pl.Float64,
-    "length": pl.Int64,
-    "terminated": pl.Boolean,
-    "versions": pl.String,
-}
-"""Columns of an evaluation table: one row per episode."""
-
+MAX_EPISODES = 2_000_000
+"""One table holds no more: larger evaluations are split."""
 
 REPORT_EVERY = 20
 """Steps between two reports of progress; episodes under way count by their share of steps."""
@@ -60,6 +40,10 @@ REPORT_EVERY = 20
 
 class NoEffectWarning(UserWarning):
     """A shift was asked for that changes nothing in this task."""
+
+
+class DivergenceWarning(UserWarning):
+    """The physics of some episodes flew apart."""
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -85,22 +69,23 @@ def evaluate(
     noise: Values = 0.0,
     rho: Values | None = None,
     mass_mode: str = "reference",
-    body_masses: Iterable[tuple[str, float]] = (),
-    geom_frictions: Iterable[tuple[str, float]] = (),
+    body_masses: Mapping[str, float] | Iterable[tuple[str, float]] = (),
+    geom_frictions: Mapping[str, float] | Iterable[tuple[str, float]] = (),
     episodes: int = 10,
     seed: int = 0,
     stochastic: bool = False,
     out: str | Path | None = None,
     overwrite: bool = False,
+    join: bool = False,
     threads: int | None = None,
-    worlds_at_once: int = 1024,
+    worlds_at_once: int = 256,
     trust_pickle: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> pl.DataFrame:
     """Run policies in worlds that differ from the nominal one; one row per episode.
 
     Args:
-      policies: one, or a list, of: a path to a run folder, a policy file or a
+      policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy file or a
         Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
         ``observations (n, d) -> actions (n, k)`` in the task's own units.
       task: name of the task; not needed for policies that know theirs.
@@ -118,52 +103,67 @@ def evaluate(
       out: a Parquet file to write. An evaluation that is interrupted goes on from its
         finished chunks when it is called again with the same arguments.
       overwrite: replace ``out`` if it exists.
+      join: add the rows to ``out`` if it exists. Episodes run again replace their old rows, and
+        old rows of a run whose policy has changed are dropped.
       threads: for the physics; all cores by default.
       worlds_at_once: how many worlds advance together.
       trust_pickle: load files that can run code (Stable-Baselines3).
       progress: called now and then with the number of episodes done, those under way by
         their share of steps, and of all.
     """
-    many = isinstance(policies, Sequence) and not isinstance(policies, str)
-    sources = [
-        find_source(policy, trust_pickle=trust_pickle)
-        for policy in (policies if many else [policies])
-    ]
+    sources = find_sources(policies, trust_pickle=trust_pickle)
     grid = Grid(
         mass=grid_values("mass", mass),
         friction=grid_values("friction", friction),
         noise=grid_values("noise", noise),
         rho=None if rho is None else grid_values("rho", rho),
         mass_mode=mass_mode,
-        body_masses=tuple(body_masses),
-        geom_frictions=tuple(geom_frictions),
-        episodes=episodes,
-        seed=seed,
+        body_masses=_named_factors(body_masses),
+        geom_frictions=_named_factors(geom_frictions),
+        episodes=_whole("episodes", episodes),
+        seed=_whole("seed", seed),
         stochastic=stochastic,
     )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
-    _check_names(sources)
     found = _find_task(sources, task)
     _check_fit(sources, found)
     for shift in grid.shifts():
         check_axes(found.id, found.axes, shift)
+    total = len(sources) * len(grid.shifts()) * grid.episodes
+    check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
     _warn_of_no_effect(found, grid)
-    cases = [
-        Case(source, shift, episode)
-        for source in range(len(sources))
-        for shift in grid.shifts()
-        for episode in range(grid.episodes)
-    ]
     fingerprint = _fingerprint(sources, found, grid, worlds_at_once)
-    store = ChunkStore.open(out, fingerprint, overwrite=overwrite)
-    for number, first in enumerate(range(0, len(cases), worlds_at_once)):
-        chunk = cases[first : first + worlds_at_once]
+    store = ChunkStore.open(out, fingerprint, overwrite=overwrite, join=join)
+    done = 0
+    for number, chunk in enumerate(_chunks(sources, grid, worlds_at_once)):
         if store.get(number) is None:
-            report = functools.partial(_add_and_tell, progress, first, len(cases))
+            report = functools.partial(_add_and_tell, progress, done, total)
             table = run_chunk(sources, found, grid, chunk, threads=threads, report=report)
             store.put(number, table)
-        progress(first + len(chunk), len(cases))
-    return store.finish()
+        done += len(chunk)
+        progress(done, total)
+    table = store.finish()
+    _warn_of_divergence(table)
+    return table
+
+
+def _chunks(sources: Sequence[Source], grid: Grid, size: int) -> Iterator[list[Case]]:
+    """The episodes, so many at a time.
+
+    This package's policies share chunks. Others run by themselves: actions of another
+    precision in the same array would change how costs are rounded.
+    """
+    ours = [i for i, source in enumerate(sources) if isinstance(source.act, Policy)]
+    others = [[i] for i in range(len(sources)) if i not in ours]
+    for group in [ours, *others]:
+        cases = (
+            Case(source, shift, episode)
+            for source in group
+            for shift in grid.shifts()
+            for episode in range(grid.episodes)
+        )
+        while chunk := list(itertools.islice(cases, size)):
+            yield chunk
 
 
 def run_chunk(
@@ -188,6 +188,7 @@ def run_chunk(
     returns = np.zeros(len(cases))
     lengths = np.zeros(len(cases), np.int64)
     terminated = np.zeros(len(cases), bool)
+    diverged = np.zeros(len(cases), bool)
     try:
         observations = worlds.reset()
         while len(worlds.active):
@@ -199,6 +200,7 @@ def run_chunk(
             observations = step.observations
             if over.any():
                 terminated[active] = step.terminated
+                diverged[active] = worlds.diverged
                 worlds.keep(~over)
                 observations = observations[~over]
             if worlds.elapsed % REPORT_EVERY == 0:
@@ -207,10 +209,10 @@ def run_chunk(
     finally:
         worlds.close()
     made_by = json.dumps(versions("gymnasium", "mujoco", "numpy"))
-    acting = "stochastic" if grid.stochastic else "mean"
     rows = [
         {
             "run": sources[case.source].name,
+            "policy": sources[case.source].label,
             "task": task.id,
             "task_version": task.version,
             **sources[case.source].provenance,
@@ -221,12 +223,13 @@ def run_chunk(
             "rho": task.nominal_rho if case.shift.rho is None else case.shift.rho,
             "body_masses": _named(case.shift.body_masses),
             "geom_frictions": _named(case.shift.geom_frictions),
-            "acting": acting,
+            "acting": sources[case.source].acting(stochastic=grid.stochastic),
             "episode": case.episode,
             "episode_seed": seeds[i],
             "return": float(returns[i]),
             "length": int(lengths[i]),
             "terminated": bool(terminated[i]),
+            "diverged": bool(diverged[i]),
             "versions": made_by,
         }
         for i, case in enumerate(cases)
@@ -234,45 +237,26 @@ def run_chunk(
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def merge_into(path: Path, table: pl.DataFrame, run: str) -> pl.DataFrame:
-    """Add a run's rows to the table in a file; a row evaluated again replaces the old one."""
-    fresh = table.filter(pl.col("run") == run)
-    if path.exists():
-        try:
-            old = pl.read_parquet(path).cast(SCHEMA)
-        except (OSError, pl.exceptions.PolarsError):
-            raise InvalidInputError(f"{path} is damaged: move it away to evaluate anew") from None
-        key = [
-            name for name in SCHEMA if name not in ("return", "length", "terminated", "versions")
-        ]
-        fresh = pl.concat([old, fresh]).unique(key, keep="last", maintain_order=True)
-    write_table(fresh, path)
-    return fresh
-
-
 def _find_task(sources: Sequence[Source], name: str | None) -> Task:
     """The task that was named, or that all policies were trained for."""
-    if not sources:
-        raise InvalidInputError("there must be at least one policy")
     if name is not None:
-        return resolve_task(name)
+        return _with_time_limit(resolve_task(name))
     known = {source.task for source in sources}
     if None in known:
         unknown = next(source.name for source in sources if source.task is None)
         raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
     if len(known) > 1:
         raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
-    return resolve_task(str(known.pop()))
+    name = str(known.pop())
+    if ":" in name:  # resolving it would import the module
+        raise InvalidInputError(f"the policy's task {name} names a module: pass --task to allow it")
+    return _with_time_limit(resolve_task(name))
 
 
-def _check_names(sources: Sequence[Source]) -> None:
-    """Rows are told apart by the column ``run``."""
-    names = [source.name for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInputError(
-                f"several policies are called {name}: rename a folder, or evaluate them apart"
-            )
+def _with_time_limit(task: Task) -> Task:
+    if task.max_episode_steps is None:
+        raise InvalidInputError(f"{task.id} has no time limit: an episode might never end")
+    return task
 
 
 def _check_fit(sources: Sequence[Source], task: Task) -> None:
@@ -313,6 +297,18 @@ def _warn_of_no_effect(task: Task, grid: Grid) -> None:
         )
 
 
+def _warn_of_divergence(table: pl.DataFrame) -> None:
+    """Say so if worlds flew apart: what was returned after that means little."""
+    count = int(table["diverged"].sum())
+    if count:
+        warnings.warn(
+            f"in {count} of {table.height} episodes the physics flew apart and was started anew: "
+            "see the column diverged",
+            DivergenceWarning,
+            stacklevel=3,
+        )
+
+
 def _fingerprint(
     sources: Sequence[Source], task: Task, grid: Grid, worlds_at_once: int
 ) -> str | None:
@@ -333,4 +329,22 @@ def _add_and_tell(
 
 
 def _named(factors: tuple[tuple[str, float], ...]) -> str | None:
-    return ",".join(f"{name}={factor:g}" for name, factor in factors) or None
+    return ",".join(f"{name}={factor!r}" for name, factor in sorted(factors)) or None
+
+
+def _named_factors(given: Any) -> tuple[tuple[str, float], ...]:
+    """(name, factor) pairs from pairs or from a dictionary."""
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else given
+        return tuple((str(name), float(factor)) for name, factor in pairs)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"named factors must be (name, factor) pairs, not {given!r}"
+        ) from None
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidInputError(f"{name} must be a whole number, not {value!r}") from None

@@ -86,8 +86,8 @@ def extra_adam(
       b2: β2, decay of the second moment.
       epsilon: added to the root of the second moment.
     """
-    check_number("b1", b1, at_least=0, at_most=1)
-    check_number("b2", b2, at_least=0, at_most=1)
+    check_number("b1", b1, at_least=0, below=1)
+    check_number("b2", b2, at_least=0, below=1)
     return extrapolate(
         optax.chain(optax.scale_by_adam(b1=b1, b2=b2, eps=epsilon), descend(learning_rate))
     )

@@ -127,4 +127,6 @@ class NoisyActions(gym.ActionWrapper[NDArray[np.float64], Array, Array]):
     def action(self, action: Array) -> Array:
         """What the environment receives."""
         draws = self._generator.random(1 + len(self._low))
+        if not np.issubdtype(np.asarray(action).dtype, np.floating):
+            action = np.asarray(action, float)
         return replace_actions(np.asarray(action), draws, self._noise, self._low, self._high)

@@ -43,6 +43,7 @@ class NativePhysics:
         self.qpos: Array = self._batch.bind("qpos")
         self.qvel: Array = self._batch.bind("qvel")
         self.ctrl: Array = self._batch.bind("ctrl")
+        self.time: Array = self._batch.bind("time").reshape(len(models))
         self.fields: dict[str, Array] = {name: self._batch.bind(name) for name in fields}
 
     def start(self, qpos: Array, qvel: Array) -> None:
@@ -81,6 +82,7 @@ class PooledPhysics:
         self.qpos: Array = self._part(mujoco.mjtState.mjSTATE_QPOS)
         self.qvel: Array = self._part(mujoco.mjtState.mjSTATE_QVEL)
         self.ctrl: Array = self._part(mujoco.mjtState.mjSTATE_CTRL)
+        self.time: Array = self._part(mujoco.mjtState.mjSTATE_TIME)[:, 0]
         self.fields: dict[str, Array] = {
             name: np.zeros((worlds, *getattr(scratch[0], name).shape)) for name in fields
         }

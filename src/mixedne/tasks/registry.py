@@ -127,8 +127,8 @@ def _make(full_name: str, **options: Any) -> gym.Env[Any, Any]:
             return gym.make(full_name, disable_env_checker=True, **options)
     except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
         raise InvalidInputError(_unknown(full_name)) from None
-    except (gym.error.Error, ImportError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except Exception as error:  # of Gymnasium, or whatever the environment's own code raises
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InvalidInputError(f"the task {full_name!r} cannot be made: {reason}") from None
 
 

@@ -27,6 +27,9 @@ AXES = ("mass", "friction", "noise", "rho")
 MASS_MODES = ("reference", "consistent")
 """What a change of mass changes besides."""
 
+MAX_FACTOR = 1e6
+"""Larger factors overflow in the physics."""
+
 _DERIVED_FIELDS = (
     "actuator_acc0",
     "body_invweight0",
@@ -67,15 +70,15 @@ class Shift:
 
     def __post_init__(self) -> None:
         check_choice("mass mode", self.mass_mode, MASS_MODES)
-        check_number("mass", self.mass, above=0)
-        check_number("friction", self.friction, above=0)
+        check_number("mass", self.mass, above=0, at_most=MAX_FACTOR)
+        check_number("friction", self.friction, above=0, at_most=MAX_FACTOR)
         check_number("noise", self.noise, at_least=0, at_most=1)
         if self.rho is not None:
             check_number("rho", self.rho, at_least=0, at_most=1)
         for body, factor in self.body_masses:
-            check_number(f"mass of {body}", factor, above=0)
+            check_number(f"mass of {body}", factor, above=0, at_most=MAX_FACTOR)
         for geom, factor in self.geom_frictions:
-            check_number(f"friction of {geom}", factor, above=0)
+            check_number(f"friction of {geom}", factor, above=0, at_most=MAX_FACTOR)
 
     @property
     def physics(self) -> "Shift":

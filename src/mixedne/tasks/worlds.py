@@ -94,6 +94,11 @@ class Worlds(ABC):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @property
+    def diverged(self) -> Mask:
+        """Active worlds whose physics flew apart and was started anew by the simulator."""
+        return np.zeros(len(self.active), bool)
+
     @abstractmethod
     def close(self) -> None:
         """Release threads and environments."""
