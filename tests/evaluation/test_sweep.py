@@ -13,8 +13,9 @@ import pytest
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation import sweep
+from mixedne.evaluation.checks import DivergenceWarning, NoEffectWarning
 from mixedne.evaluation.sources import Source
-from mixedne.evaluation.sweep import DivergenceWarning, NoEffectWarning, evaluate
+from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import SCHEMA
 from mixedne.policies import Policy, save_policy
 from mixedne.tasks import Shift, make_env, resolve_task
@@ -173,6 +174,12 @@ def test_joining_keeps_old_rows_and_replaces_repeated_ones(tmp_path: Path) -> No
     joined = pl.read_parquet(path)
     assert joined.height == 2 + 3 + 3
     assert pl.read_parquet_metadata(path)["format_version"] == "1"
+    # The same policy under another name is still the same policy.
+    evaluate({"other/run": run}, mass=[2.0], episodes=3, out=path, join=True)
+    renamed = pl.read_parquet(path)
+    assert renamed.height == 8
+    assert renamed["run"].unique().to_list() == ["other/run"]
+    evaluate(run, mass=[2.0], episodes=3, out=path, join=True)
     # Old rows of another policy under the same name would be a lie.
     save_policy(run, random_policy(PENDULUM, seed=9))
     evaluate(run, mass=[1.0], episodes=1, out=path, join=True)

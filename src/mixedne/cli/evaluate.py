@@ -15,6 +15,8 @@ from mixedne.errors import InvalidInputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from mixedne.evaluation.sources import Source
+
 NamedFactors = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")]
 List = Annotated[str, tyro.conf.arg(metavar="LIST")]
 
@@ -81,45 +83,37 @@ Examples:
 
         import polars as pl
 
-        from mixedne.evaluation import sweep
         from mixedne.evaluation.sources import find_sources
+        from mixedne.evaluation.sweep import evaluate
 
         sources = find_sources(self.policies, trust_pickle=self.trust_pickle)
-        folders = [source for source in sources if source.path and source.path.is_dir()]
-        # Without --out, each run folder keeps its own results; all others run together.
-        jobs: list[tuple[list[Any], Path | None]] = [(sources, self.out)]
-        if self.out is None and folders:
-            others = [source for source in sources if source not in folders]
-            jobs = [([run], Path(run.path or "") / "evaluation.parquet") for run in folders]
-            jobs += [(others, None)] if others else []
         tables = []
-        for job, out in jobs:
+        for job, out in self.jobs(sources):
             with (
                 counting(f"Evaluation of {job[0].name}", "episodes") as progress,
                 _noted_warnings(),
             ):
-                tables.append(
-                    sweep.evaluate(
-                        job,
-                        self.task,
-                        mass=self.mass,
-                        friction=self.friction,
-                        noise=self.noise,
-                        rho=self.rho,
-                        mass_mode=self.mass_mode,
-                        body_masses=bodies,
-                        geom_frictions=geoms,
-                        episodes=self.episodes,
-                        seed=self.seed,
-                        stochastic=self.stochastic,
-                        threads=self.threads,
-                        worlds_at_once=self.worlds_at_once,
-                        out=out,
-                        overwrite=self.overwrite,
-                        join=self.out is None,
-                        progress=progress,
-                    )
+                table = evaluate(
+                    job,
+                    self.task,
+                    mass=self.mass,
+                    friction=self.friction,
+                    noise=self.noise,
+                    rho=self.rho,
+                    mass_mode=self.mass_mode,
+                    body_masses=bodies,
+                    geom_frictions=geoms,
+                    episodes=self.episodes,
+                    seed=self.seed,
+                    stochastic=self.stochastic,
+                    threads=self.threads,
+                    worlds_at_once=self.worlds_at_once,
+                    out=out,
+                    overwrite=self.overwrite,
+                    join=self.out is None,
+                    progress=progress,
                 )
+            tables.append(table)
             if out is not None:
                 note(f"Results are in {out}")
         rows = summarise(pl.concat(tables)).to_dicts()
@@ -127,6 +121,22 @@ Examples:
             print_json(rows)
         else:
             _print(rows)
+
+    def jobs(self, sources: "list[Source]") -> "list[tuple[list[Source], Path | None]]":
+        """What to evaluate together, and where it goes.
+
+        Without --out, each run folder keeps its own results; all others run together.
+        """
+        if self.out is not None:
+            return [(sources, self.out)]
+        jobs: list[tuple[list[Source], Path | None]] = []
+        others = []
+        for source in sources:
+            if source.path is not None and source.path.is_dir():
+                jobs.append(([source], source.path / "evaluation.parquet"))
+            else:
+                others.append(source)
+        return [*jobs, (others, None)] if others else jobs
 
 
 def summarise(table: "pl.DataFrame") -> "pl.DataFrame":

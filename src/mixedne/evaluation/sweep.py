@@ -12,7 +12,6 @@ import hashlib
 import itertools
 import json
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,13 +21,18 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.actors import Actors
+from mixedne.evaluation.checks import (
+    check_fit,
+    find_task,
+    warn_of_divergence,
+    warn_of_no_effect,
+)
 from mixedne.evaluation.grids import Grid, Values, grid_values
 from mixedne.evaluation.sources import Source, find_sources
 from mixedne.evaluation.store import ChunkStore
 from mixedne.evaluation.table import SCHEMA
 from mixedne.policies import Policy
-from mixedne.tasks import Shift, Task, make_worlds, parts_without_effect, resolve_task
-from mixedne.tasks.shifts import check_axes
+from mixedne.tasks import Shift, Task, make_worlds
 from mixedne.versions import versions
 
 MAX_EPISODES = 2_000_000
@@ -36,14 +40,6 @@ MAX_EPISODES = 2_000_000
 
 REPORT_EVERY = 20
 """Steps between two reports of progress; episodes under way count by their share of steps."""
-
-
-class NoEffectWarning(UserWarning):
-    """A shift was asked for that changes nothing in this task."""
-
-
-class DivergenceWarning(UserWarning):
-    """The physics of some episodes flew apart."""
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -85,8 +81,8 @@ def evaluate(
     """Run policies in worlds that differ from the nominal one; one row per episode.
 
     Args:
-      policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy file or a
-        Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
+      policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy
+        file or a Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
         ``observations (n, d) -> actions (n, k)`` in the task's own units.
       task: name of the task; not needed for policies that know theirs.
       mass: factors on all bodies' masses: one, several, or a grid as on the command line
@@ -125,13 +121,11 @@ def evaluate(
         stochastic=stochastic,
     )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
-    found = _find_task(sources, task)
-    _check_fit(sources, found)
-    for shift in grid.shifts():
-        check_axes(found.id, found.axes, shift)
+    found = find_task(sources, task)
+    check_fit(sources, found, grid)
     total = len(sources) * len(grid.shifts()) * grid.episodes
     check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
-    _warn_of_no_effect(found, grid)
+    warn_of_no_effect(found, grid)
     fingerprint = _fingerprint(sources, found, grid, worlds_at_once)
     store = ChunkStore.open(out, fingerprint, overwrite=overwrite, join=join)
     done = 0
@@ -143,7 +137,7 @@ def evaluate(
         done += len(chunk)
         progress(done, total)
     table = store.finish()
-    _warn_of_divergence(table)
+    warn_of_divergence(table)
     return table
 
 
@@ -235,78 +229,6 @@ def run_chunk(
         for i, case in enumerate(cases)
     ]
     return pl.DataFrame(rows, schema=SCHEMA)
-
-
-def _find_task(sources: Sequence[Source], name: str | None) -> Task:
-    """The task that was named, or that all policies were trained for."""
-    if name is not None:
-        return _with_time_limit(resolve_task(name))
-    known = {source.task for source in sources}
-    if None in known:
-        unknown = next(source.name for source in sources if source.task is None)
-        raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
-    if len(known) > 1:
-        raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
-    name = str(known.pop())
-    if ":" in name:  # resolving it would import the module
-        raise InvalidInputError(f"the policy's task {name} names a module: pass --task to allow it")
-    return _with_time_limit(resolve_task(name))
-
-
-def _with_time_limit(task: Task) -> Task:
-    if task.max_episode_steps is None:
-        raise InvalidInputError(f"{task.id} has no time limit: an episode might never end")
-    return task
-
-
-def _check_fit(sources: Sequence[Source], task: Task) -> None:
-    """Refuse policies whose sizes are known not to be the task's, before any work."""
-    needed = (task.observation_size, task.action_size)
-    for source in sources:
-        if source.sizes is not None and source.sizes != needed:
-            raise InvalidInputError(
-                f"the policy {source.name} takes {source.sizes[0]} observations and gives "
-                f"{source.sizes[1]} actions, but {task.id} has {needed[0]} and {needed[1]}"
-            )
-
-
-def _warn_of_no_effect(task: Task, grid: Grid) -> None:
-    """Say what changes nothing here, so that a flat curve is not taken for robustness."""
-    base = Shift(
-        mass_mode=grid.mass_mode,
-        body_masses=grid.body_masses,
-        geom_frictions=grid.geom_frictions,
-    )
-    named = {f"mass of {body}" for body, _ in grid.body_masses}
-    named |= {f"friction of {geom}" for geom, _ in grid.geom_frictions}
-    probes = [({"mass"}, dataclasses.replace(base, mass=x)) for x in grid.mass if x != 1]
-    probes += [
-        ({"friction"}, dataclasses.replace(base, friction=x)) for x in grid.friction if x != 1
-    ]
-    moving: set[str] = set()
-    idle: set[str] = set()
-    for parts, shift in probes or [(set(), base)]:
-        without_effect = set(parts_without_effect(task, shift))
-        idle |= without_effect
-        moving |= (parts | named) - without_effect
-    for part in sorted(idle - moving):
-        warnings.warn(
-            f"{part} changes nothing in {task.id}: its worlds are all alike",
-            NoEffectWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_divergence(table: pl.DataFrame) -> None:
-    """Say so if worlds flew apart: what was returned after that means little."""
-    count = int(table["diverged"].sum())
-    if count:
-        warnings.warn(
-            f"in {count} of {table.height} episodes the physics flew apart and was started anew: "
-            "see the column diverged",
-            DivergenceWarning,
-            stacklevel=3,
-        )
 
 
 def _fingerprint(

@@ -58,10 +58,15 @@ def read_table(path: Path) -> pl.DataFrame:
 def join_tables(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     """The old rows and the new: an episode run again replaces its old row.
 
-    Old rows of a run whose policy has changed since are dropped.
+    A policy is known by its hash, whatever it was called when; old rows of a run whose policy
+    has changed since are dropped.
     """
-    policies = new.select("run", pl.col("policy").alias("now")).unique()
-    stale = pl.col("now").is_not_null() & pl.col("now").ne_missing(pl.col("policy"))
-    kept = old.join(policies, on="run", how="left").filter(~stale).drop("now")
+    names = new.select("policy", pl.col("run").alias("now")).drop_nulls().unique("policy")
+    old = old.join(names, on="policy", how="left", maintain_order="left")
+    old = old.with_columns(run=pl.coalesce("now", "run")).drop("now")
+    changed = ~pl.col("policy").is_in(new["policy"].implode()) & pl.col("run").is_in(
+        new.filter(pl.col("policy").is_not_null())["run"].implode()
+    )
     episode = [name for name in SCHEMA if name not in RESULTS]
+    kept = old.filter(~changed.fill_null(False)).select(list(SCHEMA))
     return pl.concat([kept, new]).unique(episode, keep="last", maintain_order=True)
