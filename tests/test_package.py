@@ -67,13 +67,22 @@ def test_only_a_folder_of_ones_own_is_overwritten(
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "family").write_text("dear")
     (tmp_path / "link").symlink_to(tmp_path / "photos")
-    monkeypatch.chdir(tmp_path / "photos")
-    for target in (Path("."), Path(".."), tmp_path / "photos", tmp_path / "link"):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "config.json").write_text("{}")
+    attempts = [
+        (tmp_path, "photos"),
+        (tmp_path, "link"),
+        (tmp_path / "own", "."),  # one's own, but in use
+        (tmp_path / "own", ".."),
+    ]
+    for folder, target in attempts:
+        monkeypatch.chdir(folder)
         with (
             pytest.raises(InvalidInputError, match="are not overwritten"),
-            new_folder(target, mark="config.json", overwrite=True),
+            new_folder(Path(target), mark="config.json", overwrite=True),
         ):
             pass
+    assert (tmp_path / "own" / "config.json").exists()
     assert (tmp_path / "photos" / "family").read_text() == "dear"
 
 

@@ -68,9 +68,9 @@ def test_layer_norm_by_hand() -> None:
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        # Outputs μ = 0.2 and s = 0.5, noise ξ = 2.
-        ("tanh-gaussian", np.tanh(0.2 + np.exp(0.5) * 2)),
-        ("clipped-gaussian", min(1.0, 0.2 + np.sqrt(np.log1p(np.exp(0.5))) * 2)),
+        # Outputs μ = 0.2 and s = 0.5, noise ξ = 0.6.
+        ("tanh-gaussian", np.tanh(0.2 + np.exp(0.5) * 0.6)),
+        ("clipped-gaussian", 0.2 + np.sqrt(np.log1p(np.exp(0.5))) * 0.6),
     ],
 )
 def test_stochastic_heads_by_hand(head: str, expected: float) -> None:
@@ -80,7 +80,8 @@ def test_stochastic_heads_by_hand(head: str, expected: float) -> None:
     )
     mean = np.tanh(0.2) if head == "tanh-gaussian" else 0.2
     np.testing.assert_allclose(policy([0.0]), [mean], rtol=1e-6)
-    np.testing.assert_allclose(policy([0.0], noise=[2.0]), [expected], rtol=1e-6)
+    np.testing.assert_allclose(policy([0.0], noise=[0.6]), [expected], rtol=1e-6)
+    np.testing.assert_allclose(policy([0.0], noise=[100.0]), [1.0])
     assert policy.is_stochastic
 
 
