@@ -81,6 +81,8 @@ def draw_values(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
         ha="right",
         va="bottom",
         fontsize=7,
+        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1},
+        zorder=6,
     )
     axes.set_xscale("symlog", linthresh=10)
     axes.set(xlim=(0, None), xlabel="outer step t", ylabel="f(θ, ω)")
