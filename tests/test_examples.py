@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from mixedne import optimizers, solvers
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 
@@ -27,3 +29,11 @@ def test_the_readmes_example_runs() -> None:
     found: dict[str, Any] = {}
     exec(block.group(1), found)
     assert abs(float(found["state"].players.agent)) < 0.05
+
+
+def test_the_tables_of_solver_limits() -> None:
+    limits = runpy.run_path(str(EXAMPLES / "solver_limits.py"))
+    game = solvers.payoff_oracle(limits["GAMES"]["θω"])
+    gad = solvers.gad(game, optimizers.descend(0.1))
+    assert limits["radii"](gad, 100)[-1] == pytest.approx(2**0.5 * 1.01**50, rel=1e-3)
+    assert limits["langevin_bias"](0.3, 0.9, chains=20_000) == pytest.approx(0.36, abs=0.05)
