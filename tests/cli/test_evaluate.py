@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -88,6 +89,15 @@ def test_named_factors_may_be_given_several_times(
     assert json.loads(capsys.readouterr().out)[0]["body_masses"] == "cart=3.0,pole=2.0"
 
 
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """A shell lets what it starts in the background ignore SIGINT, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
     save_policy(tmp_path / "cheetah", random_policy("HalfCheetah-v5"))
     commands = [
