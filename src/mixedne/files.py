@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def write_beside(path: Path) -> Iterator[Path]:
+def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; rename it to ``path`` if all went well.
 
-    The temporary name keeps the suffix, because writers choose the format by it.
+    The temporary name keeps the suffix, because writers choose the format by it. A
+    ``durable`` file is on the disk before it is renamed, and its new name before this returns:
+    after a power cut ``path`` holds all of the old content or all of the new.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
@@ -27,7 +29,11 @@ def write_beside(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
+        if durable:
+            _synchronise(temporary)
         temporary.replace(path)
+        if durable:
+            _synchronise(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -74,6 +80,15 @@ def new_folder(path: Path, *, mark: str, overwrite: bool = False) -> Iterator[Pa
         (work / "new").replace(path)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _synchronise(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

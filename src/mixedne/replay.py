@@ -1,0 +1,226 @@
+"""The replay: the latest transitions of a run, in one memory-mapped file.
+
+A transition is a row of float32 numbers; ``Layout`` says which columns hold what. The rows form
+a ring. The file, ``replay.f32`` in a run's folder, is the ring and nothing else (little-endian,
+no header), so a checkpoint need not copy it: it keeps ``count``, the number of transitions ever
+appended, and opening the file with that count brings the same window back.
+
+The window is the last ``capacity`` transitions. The ring has ``spare`` rows more, so the first
+``spare`` transitions appended after a checkpoint overwrite nothing of its window. Whoever keeps
+two checkpoints appends at most ``spare`` transitions between the older of the two and the
+moment when the next checkpoint has replaced it.
+"""
+
+import functools
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixedne.errors import InvalidInputError
+
+Array = NDArray[np.float32]
+
+_DTYPE = np.dtype("<f4")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a row hold which field, in the order of ``sizes``."""
+
+    sizes: Mapping[str, int]
+    """The number of columns of each field."""
+
+    def __post_init__(self) -> None:
+        for name, size in self.sizes.items():
+            _check_count(f"the size of {name}", size, at_least=1)
+
+    @functools.cached_property
+    def columns(self) -> dict[str, slice]:
+        """The columns of each field."""
+        stops = np.cumsum(list(self.sizes.values())).tolist()
+        return {
+            name: slice(stop - size, stop)
+            for (name, size), stop in zip(self.sizes.items(), stops, strict=True)
+        }
+
+    @property
+    def width(self) -> int:
+        """The number of columns of a row."""
+        return sum(self.sizes.values())
+
+    def pack(self, fields: Mapping[str, ArrayLike]) -> Array:
+        """Rows (..., width) from all fields, each of the shape (..., its size)."""
+        if set(fields) != set(self.sizes):
+            raise InvalidInputError(
+                f"a transition must have the fields {', '.join(self.sizes)}, "
+                f"not {', '.join(fields)}"
+            )
+        arrays = {name: np.asarray(fields[name], np.float32) for name in self.sizes}
+        batch = next(iter(arrays.values())).shape[:-1]
+        for name, array in arrays.items():
+            if array.shape != (*batch, self.sizes[name]):
+                raise InvalidInputError(
+                    f"the field {name} must have the shape {(*batch, self.sizes[name])}, "
+                    f"not {array.shape}"
+                )
+        return np.concatenate(list(arrays.values()), axis=-1)
+
+    def unpack(self, rows: Any) -> dict[str, Any]:
+        """The fields of rows (..., width), as views; rows may be of NumPy or JAX."""
+        return {name: rows[..., columns] for name, columns in self.columns.items()}
+
+
+class Replay:
+    """A ring of transitions, in a file or in plain memory."""
+
+    def __init__(
+        self, rows: Array, capacity: int, count: int = 0, mapping: mmap.mmap | None = None
+    ) -> None:
+        """Take over the ring's rows; use ``create`` or ``open`` instead."""
+        self._rows = rows
+        self._mapping = mapping
+        self.capacity = capacity
+        self.count = count
+        """The number of transitions ever appended: what a checkpoint must keep."""
+        self.ring_size, self.width = rows.shape
+
+    @classmethod
+    def create(cls, path: str | Path | None, width: int, capacity: int, spare: int) -> "Replay":
+        """An empty replay in a new file, or in plain memory without a path.
+
+        An earlier file of that name is replaced. The disk space is taken now: a full disk
+        raises ``OSError`` here and leaves no file, and does not end the process later. (Systems
+        without ``posix_fallocate``, such as macOS, take the space as rows are written.)
+        """
+        size = _file_size(width, capacity, spare)
+        if path is None:
+            return cls(np.zeros((capacity + spare, width), _DTYPE), capacity)
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            _allocate(handle, size)
+            return cls._map(handle, width, capacity, size, count=0)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(handle)
+
+    @classmethod
+    def open(cls, path: str | Path, width: int, capacity: int, spare: int, count: int) -> "Replay":
+        """The replay in an existing file, as it was when ``count`` was the count.
+
+        Transitions that were appended after that are forgotten.
+        """
+        size = _file_size(width, capacity, spare)
+        _check_count("the count of a replay", count, at_least=0)
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError as error:
+            raise InvalidInputError(
+                f"the replay {path} cannot be opened: {error.strerror}"
+            ) from None
+        try:
+            found = os.fstat(handle).st_size
+            if found != size:
+                raise InvalidInputError(
+                    f"the replay {path} must have {size} bytes for {capacity} + {spare} rows "
+                    f"of {width} numbers, not {found}"
+                )
+            return cls._map(handle, width, capacity, size, count)
+        finally:
+            os.close(handle)
+
+    @classmethod
+    def _map(cls, handle: int, width: int, capacity: int, size: int, count: int) -> "Replay":
+        mapping = mmap.mmap(handle, size)
+        return cls(np.frombuffer(mapping, _DTYPE).reshape(-1, width), capacity, count, mapping)
+
+    def __len__(self) -> int:
+        return min(self.count, self.capacity)
+
+    def append(self, rows: ArrayLike) -> None:
+        """Add transitions (n, width), or one (width,), as the newest."""
+        new = np.asarray(rows, np.float32)
+        if new.ndim == 1:
+            new = new[np.newaxis]
+        if new.ndim != 2 or new.shape[1] != self.width or len(new) > self.ring_size:
+            raise InvalidInputError(
+                f"the replay takes up to {self.ring_size} rows of {self.width} numbers at a time, "
+                f"not the shape {np.shape(rows)}"
+            )
+        place = self.count % self.ring_size
+        before_end = min(len(new), self.ring_size - place)
+        self._rows[place : place + before_end] = new[:before_end]
+        self._rows[: len(new) - before_end] = new[before_end:]
+        self.count += len(new)
+
+    def gather(self, places: ArrayLike, out: Array | None = None) -> Array:
+        """Copies of the rows at ``places``, of the shape (*places, width).
+
+        Place 0 is the oldest transition of the window, ``len(self) - 1`` the newest. ``out``
+        is filled and returned if given.
+        """
+        indices = np.asarray(places)
+        if indices.dtype.kind not in "iu":
+            raise InvalidInputError(f"places must be whole numbers, not {indices.dtype}")
+        if indices.size and not (indices.min() >= 0 and indices.max() < len(self)):
+            raise InvalidInputError(
+                f"places must be from 0 to {len(self) - 1}, "
+                f"not from {indices.min()} to {indices.max()}"
+            )
+        return self._take(indices.astype(np.intp, copy=False), out)
+
+    def sample(
+        self, generator: np.random.Generator, shape: tuple[int, ...], out: Array | None = None
+    ) -> Array:
+        """Transitions (*shape, width) drawn uniformly from the window, with replacement."""
+        if not len(self):
+            raise InvalidInputError("an empty replay cannot be sampled")
+        return self._take(generator.integers(len(self), size=shape), out)
+
+    def flush(self) -> None:
+        """Wait until all rows are on the disk, where a power cut cannot reach them."""
+        if self._mapping is not None:
+            self._mapping.flush()
+
+    def close(self) -> None:
+        """Let go of the file; the replay cannot be used afterwards."""
+        self._rows = np.empty((0, self.width), _DTYPE)
+        if self._mapping is not None:
+            self._mapping.close()
+            self._mapping = None
+
+    def _take(self, places: NDArray[np.intp], out: Array | None) -> Array:
+        oldest = (self.count - len(self)) % self.ring_size
+        # Wrapping does the ring's arithmetic, and NumPy then writes to out without a buffer.
+        return np.take(self._rows, places + oldest, axis=0, out=out, mode="wrap")
+
+
+def _file_size(width: int, capacity: int, spare: int) -> int:
+    _check_count("the width of a replay", width, at_least=1)
+    _check_count("the capacity of a replay", capacity, at_least=1)
+    _check_count("the spare rows of a replay", spare, at_least=0)
+    return (capacity + spare) * width * _DTYPE.itemsize
+
+
+def _allocate(handle: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size)
+    else:
+        os.ftruncate(handle, size)
+
+
+def _check_count(name: str, value: int, *, at_least: int) -> None:
+    if type(value) is not int or value < at_least:
+        raise InvalidInputError(
+            f"{name} must be a whole number of at least {at_least}, not {value!r}"
+        )

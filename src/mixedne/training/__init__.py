@@ -1,0 +1,1 @@
+"""Training runs: what they keep on disk, and how they are taken up again."""

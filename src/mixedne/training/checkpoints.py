@@ -1,0 +1,149 @@
+"""Checkpoints of a run: a folder of safetensors files, of which the last two are kept.
+
+``step-000000012000.safetensors`` holds the run's tensors after 12 000 steps, and in the file's
+metadata a format version, the notes (JSON) and a SHA-256 over tensors, notes and step. The file
+is written beside its place and renamed when it is on the disk, so a crash leaves the old
+checkpoints or the new one, and the digest finds what bad disks do later. A damaged checkpoint
+is skipped with a warning: that is why there are two. Loading runs no code.
+
+One process at a time may save to a folder.
+"""
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from mixedne.errors import InvalidInputError, check_choice
+from mixedne.files import write_beside
+
+FORMAT_VERSION = "1"
+"""Of the files; those of another are taken for damaged."""
+
+DTYPES = (
+    *("bool", "float16", "float32", "float64"),
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+)
+"""The kinds of numbers that a checkpoint can hold."""
+
+_NAME = re.compile(r"step-(\d{12,})\.safetensors")
+_UNFINISHED = re.compile(r"\.step-\d{12,}-[^.]+\.safetensors")
+"""What ``write_beside`` leaves of a checkpoint whose writer was killed."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a run needs to go on from a step as if it had never stopped."""
+
+    step: int
+    tensors: dict[str, NDArray[Any]]
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Counters and the like, of JSON's kinds: tuples come back as lists."""
+
+
+def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, then remove all others but the last one before it.
+
+    Those of later steps go too: they belong to a course that the run has left. If the
+    checkpoint cannot be written, the earlier ones stay as they are.
+    """
+    folder = Path(folder)
+    content = _to_bytes(checkpoint)
+    if folder.is_dir():
+        _remove_unfinished(folder)
+    path = folder / f"step-{checkpoint.step:012d}.safetensors"
+    with write_beside(path, durable=True) as temporary:
+        temporary.write_bytes(content)
+    files = _checkpoint_files(folder)
+    earlier = [step for step in files if step < checkpoint.step]
+    for step, file in files.items():
+        if step not in (checkpoint.step, *earlier[:1]):
+            file.unlink(missing_ok=True)
+
+
+def load_checkpoint(folder: str | Path) -> Checkpoint | None:
+    """The newest checkpoint that is whole, or none; damaged ones bring a warning."""
+    return next(load_checkpoints(folder), None)
+
+
+def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
+    """All checkpoints that are whole, the newest first; damaged ones bring a warning."""
+    for step, path in _checkpoint_files(Path(folder)).items():
+        try:
+            checkpoint = _from_bytes(step, path.read_bytes())
+        except (
+            *(SafetensorError, OSError, RecursionError),
+            *(ValueError, KeyError, TypeError, AttributeError),
+        ):
+            warnings.warn(
+                f"the checkpoint {path} is damaged; going back to the one before", stacklevel=2
+            )
+            continue
+        yield checkpoint
+
+
+def _to_bytes(checkpoint: Checkpoint) -> bytes:
+    if type(checkpoint.step) is not int or checkpoint.step < 0:
+        raise InvalidInputError(
+            f"the step of a checkpoint must be a whole number of at least 0, "
+            f"not {checkpoint.step!r}"
+        )
+    try:
+        notes = json.dumps(checkpoint.notes)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"the notes of a checkpoint must be JSON: {error}") from None
+    tensors = {}
+    for name, tensor in checkpoint.tensors.items():
+        check_choice(f"the dtype of the tensor {name}", tensor.dtype.name, DTYPES)
+        # The format stores memory as it lies: little-endian, the last axis innermost.
+        tensors[name] = np.asarray(tensor, tensor.dtype.newbyteorder("<"), order="C")
+    metadata = {
+        "format_version": FORMAT_VERSION,
+        "notes": notes,
+        "sha256": _digest(checkpoint.step, notes, tensors),
+    }
+    return save(tensors, metadata)
+
+
+def _from_bytes(step: int, content: bytes) -> Checkpoint:
+    """The checkpoint in a file's content; anything wrong with it raises."""
+    header_size = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
+    if metadata["format_version"] != FORMAT_VERSION:
+        raise ValueError(f"format_version must be {FORMAT_VERSION}")
+    tensors = load(content)
+    if metadata["sha256"] != _digest(step, metadata["notes"], tensors):
+        raise ValueError("the digest is that of other content")
+    return Checkpoint(step, tensors, json.loads(metadata["notes"]))
+
+
+def _digest(step: int, notes: str, tensors: dict[str, NDArray[Any]]) -> str:
+    """SHA-256 of all that a checkpoint holds."""
+    names = sorted(tensors)
+    shapes = [[name, tensors[name].dtype.name, tensors[name].shape] for name in names]
+    digest = hashlib.sha256(json.dumps([step, notes, shapes]).encode())
+    for name in names:
+        digest.update(tensors[name].tobytes())
+    return digest.hexdigest()
+
+
+def _checkpoint_files(folder: Path) -> dict[int, Path]:
+    """All checkpoint files by step, the newest first."""
+    found = [(_NAME.fullmatch(path.name), path) for path in folder.glob("step-*.safetensors")]
+    files = {int(match[1]): path for match, path in found if match}
+    return dict(sorted(files.items(), reverse=True))
+
+
+def _remove_unfinished(folder: Path) -> None:
+    for path in folder.iterdir():
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink(missing_ok=True)
