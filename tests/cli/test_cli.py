@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["sadle"], "did you mean 'saddle'?"),
         (["train", "Hopper-v5"], "the command train is not there yet"),
         (["saddle", "--first-seed", "9223372036854775807"], "first_seed must be at most"),
-        ([], "Expected one of {quickstart, saddle, theorems, evaluate}"),
+        ([], "Expected one of {quickstart, saddle, theorems, evaluate, presets}"),
     ],
 )
 def test_bad_input_gets_one_sentence(
@@ -120,7 +120,9 @@ def test_an_output_path_that_is_a_file_is_refused(
     assert file.read_text() == "mine"
 
 
-@pytest.mark.parametrize("command", [[], ["saddle"], ["theorems"], ["quickstart"], ["evaluate"]])
+@pytest.mark.parametrize(
+    "command", [[], ["saddle"], ["theorems"], ["quickstart"], ["evaluate"], ["presets"]]
+)
 def test_help_has_examples(command: list[str]) -> None:
     done = mixedne(*command, "--help")
     assert done.returncode == 0

@@ -13,22 +13,24 @@ import tyro.extras
 
 from mixedne.cli.console import note
 from mixedne.cli.evaluate import Evaluate
+from mixedne.cli.presets import Presets
 from mixedne.cli.quickstart import Quickstart
 from mixedne.cli.saddle import Saddle
 from mixedne.cli.theorems import Theorems
 from mixedne.errors import InvalidInputError, check_choice
 
-Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate
-CommandType: TypeAlias = type[Quickstart] | type[Saddle] | type[Theorems] | type[Evaluate]
+Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets
+CommandType: TypeAlias = type[Command]
 
 COMMANDS: dict[str, CommandType] = {
     "quickstart": Quickstart,
     "saddle": Saddle,
     "theorems": Theorems,
     "evaluate": Evaluate,
+    "presets": Presets,
 }
 
-PLANNED = ("train", "study", "report", "presets", "watch", "export")
+PLANNED = ("train", "study", "report", "watch", "export")
 """Commands that are to come."""
 
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.
