@@ -9,6 +9,9 @@ parts are imported on first use:
 ``mixedne.saddle``       the paper's case study
 ``mixedne.tasks``        tasks, shifts, and a simulator for many worlds at once
 ``mixedne.evaluation``   sweeps and grids of shifts, and their statistics
+``mixedne.agents``       two-player DDPG and TD3, and SAC
+``mixedne.training``     runs: configuration, loop, checkpoints
+``mixedne.train``        train one agent
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 """
 
@@ -20,9 +23,10 @@ from mixedne.errors import InvalidInputError
 from mixedne.types import Players
 
 if TYPE_CHECKING:
-    from mixedne import evaluation, optimizers, saddle, solvers, tasks
+    from mixedne import agents, evaluation, optimizers, saddle, solvers, tasks, training
     from mixedne.evaluation.sweep import evaluate
     from mixedne.policies import load_policy
+    from mixedne.training.run import train
 
 __version__ = version("mixedne")
 
@@ -30,6 +34,7 @@ __all__ = [
     "InvalidInputError",
     "Players",
     "__version__",
+    "agents",
     "evaluate",
     "evaluation",
     "load_policy",
@@ -37,10 +42,16 @@ __all__ = [
     "saddle",
     "solvers",
     "tasks",
+    "train",
+    "training",
 ]
 
-_PARTS = ("evaluation", "optimizers", "saddle", "solvers", "tasks")
-_FUNCTIONS = {"evaluate": "mixedne.evaluation.sweep", "load_policy": "mixedne.policies"}
+_PARTS = ("agents", "evaluation", "optimizers", "saddle", "solvers", "tasks", "training")
+_FUNCTIONS = {
+    "evaluate": "mixedne.evaluation.sweep",
+    "load_policy": "mixedne.policies",
+    "train": "mixedne.training.run",
+}
 
 
 def __getattr__(name: str) -> Any:

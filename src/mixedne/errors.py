@@ -55,3 +55,11 @@ def check_number(
     for holds, rule in rules:
         if not np.all(holds):
             raise InvalidInputError(f"{name} must be {rule}, not {value}")
+
+
+class TrainingError(RuntimeError):
+    """A run that cannot go on, through no fault of its input.
+
+    The message is one sentence that says what happened and what is kept. The command line
+    prints it and exits with code 1.
+    """

@@ -47,7 +47,7 @@ MAX_ACTION = 1e9
 
 Array = NDArray[np.float32]
 
-_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, np.float32(0)),
 }
@@ -72,7 +72,7 @@ class PolicySpec:
     """The task that the policy was trained for, e.g. ``Hopper-v5``."""
 
     def __post_init__(self) -> None:
-        check_choice("activation", self.activation, _ACTIVATIONS)
+        check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("head", self.head, HEADS)
         sizes = (self.observation_size, *self.hidden, len(self.action_low))
         if not all(type(size) is int and 0 < size <= MAX_SIZE for size in sizes):
@@ -145,6 +145,11 @@ class Policy:
 
     def __call__(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Array:
         """Actions for these observations; ``noise`` is ξ, in the shape of the actions."""
+        actions = self._centre + self._reach * self.unit(observations, noise)
+        return np.asarray(actions, np.float32)
+
+    def unit(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Any:
+        """The same actions before they are scaled to the task's box: in [−1, 1]."""
         x = np.asarray(observations, np.float32)
         if x.ndim not in (1, 2) or x.shape[-1] != self.spec.observation_size:
             raise InvalidInputError(
@@ -152,8 +157,7 @@ class Policy:
                 f"not of the shape {np.shape(observations)}"
             )
         rows = x.reshape(-1, 1, self.spec.observation_size)
-        actions = self._act(rows, noise).reshape(*x.shape[:-1], self.spec.action_size)
-        return np.asarray(self._centre + self._reach * actions, np.float32)
+        return self._act(rows, noise).reshape(*x.shape[:-1], self.spec.action_size)
 
     @property
     def is_stochastic(self) -> bool:
@@ -165,7 +169,7 @@ class Policy:
         tensors, spec = self.tensors, self.spec
         if spec.normaliser:
             x = (x - tensors["normaliser.mean"]) / tensors["normaliser.scale"]
-        activate = _ACTIVATIONS[spec.activation]
+        activate = ACTIVATIONS[spec.activation]
         for i in range(len(spec.hidden)):
             x = x @ tensors[f"layers.{i}.weight"] + tensors[f"layers.{i}.bias"]
             if spec.layer_norm:

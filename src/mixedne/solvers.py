@@ -46,6 +46,9 @@ class Oracle(NamedTuple):
     """(key, carry) → carry: a fresh batch for a second gradient of the same turn."""
     commit: Callable[[Carry, Players], Carry] = lambda carry, players: carry
     """(carry, players) → carry: close a turn. Move the target networks."""
+    noise: Callable[[Carry], Players] | None = None
+    """carry → standard normals in the shape of the players, for a Langevin optimiser, if the
+    game brings them (drawn in bulk, say); otherwise they are drawn from the solver's key."""
 
 
 class Controls(NamedTuple):
@@ -55,7 +58,7 @@ class Controls(NamedTuple):
     """
 
     inner_steps: jax.typing.ArrayLike = 1
-    """K_t: steps of the inner chains; only MixedNE-LD has such chains."""
+    """K_t, at least one: steps of the inner chains; only MixedNE-LD has such chains."""
     temperature: jax.typing.ArrayLike | None = None
     """σ_t: handed to the optimiser; ``None`` leaves the optimiser's own value."""
     learning_rate: jax.typing.ArrayLike | None = None
@@ -80,7 +83,7 @@ class Info(NamedTuple):
     """What a person wants to see of an outer step."""
 
     gradient_norm: Players
-    """Norm of each player's last gradient."""
+    """Norm of each player's last gradient; zero while the players rest."""
     observed: PyTree
     """Mean over the inner iterates of ``observe``; ``None`` if nothing is observed."""
 
@@ -137,7 +140,7 @@ def gad(
     Simultaneous: both players move from (θ_t, ω_t). Alternating, as in the paper's case
     study: the adversary answers θ_(t+1), within the same turn of the oracle.
     """
-    move = _mover(optimizer)
+    move = _mover(optimizer, oracle)
 
     def init_moments(players: Players) -> optax.OptState:
         if not alternating:
@@ -149,7 +152,7 @@ def gad(
         key: jax.Array, state: SolverState, carry: Carry, controls: Controls
     ) -> tuple[Players, optax.OptState, Players]:
         gradients = oracle.gradients(carry, state.players, state.players)
-        players, moments = move(key, state.players, state.optimizer, gradients, controls)
+        players, moments = move(key, state.players, state.optimizer, gradients, controls, carry)
         return project(players), moments, gradients
 
     def in_turn(
@@ -159,12 +162,17 @@ def gad(
         (theta, omega), moments = state.players, state.optimizer
         g = oracle.gradients(carry, state.players, state.players).agent
         (theta, _), agent_moments = move(
-            agent_key, Players(theta, None), moments.agent, Players(g, None), controls
+            agent_key, Players(theta, None), moments.agent, Players(g, None), controls, carry
         )
         players = project(Players(theta, omega))
         h = oracle.gradients(carry, players, players).adversary
         (_, omega), adversary_moments = move(
-            adversary_key, Players(None, omega), moments.adversary, Players(None, h), controls
+            adversary_key,
+            Players(None, omega),
+            moments.adversary,
+            Players(None, h),
+            controls,
+            carry,
         )
         players = project(Players(players.agent, omega))
         return players, Players(agent_moments, adversary_moments), Players(g, h)
@@ -196,7 +204,7 @@ def extra_gradient(
     ``extra_adam`` Extra-Adam. The oracle opens and closes one turn a step; the second
     gradient may use a batch of its own (``redraw``). Targets never see the look-ahead.
     """
-    move = _mover(optimizer)
+    move = _mover(optimizer, oracle)
 
     def init_moments(players: Players) -> optax.OptState:
         moments = optimizer.init(players)
@@ -213,11 +221,11 @@ def extra_gradient(
         keys = jax.random.split(jax.random.fold_in(key, state.step), 4)
         carry = oracle.prepare(keys[0], state.carry)
         gradients = oracle.gradients(carry, state.players, state.players)
-        ahead, moments = move(keys[1], state.players, state.optimizer, gradients, controls)
+        ahead, moments = move(keys[1], state.players, state.optimizer, gradients, controls, carry)
         ahead = project(ahead)
         carry = oracle.redraw(keys[2], carry)
         gradients = oracle.gradients(carry, ahead, ahead)
-        players, moments = move(keys[3], ahead, moments, gradients, controls)
+        players, moments = move(keys[3], ahead, moments, gradients, controls, carry)
         players = project(players)
         carry = oracle.commit(carry, players)
         info = Info(_norms(gradients), observe(players))
@@ -252,7 +260,7 @@ def mixedne_ld(
     """
     check_number("damping", damping, above=0, at_most=1)
     check_choice("inner", inner, ["frozen", "coupled"])
-    move = _mover(optimizer)
+    move = _mover(optimizer, oracle)
 
     def step(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
@@ -260,13 +268,14 @@ def mixedne_ld(
         step_key = jax.random.fold_in(key, state.step)
         outer = state.players
 
-        def inner_step(k: jax.Array, chain: _Chain) -> _Chain:
+        def inner_step(k: jax.typing.ArrayLike, chain: _Chain, opponent: Players) -> _Chain:
             prepare_key, noise_key = jax.random.split(jax.random.fold_in(step_key, k))
             carry = oracle.prepare(prepare_key, chain.carry)
-            opponent = chain.players if inner == "coupled" else outer
             gradients = oracle.gradients(carry, chain.players, opponent)
             # θ^(k+1) = θ^(k) + η C⁻¹ g + √(2η) σ C^(−1/2) ξ, and ω likewise downhill
-            players, moments = move(noise_key, chain.players, chain.optimizer, gradients, controls)
+            players, moments = move(
+                noise_key, chain.players, chain.optimizer, gradients, controls, carry
+            )
             players = project(players)
             # θ̄ ← (1 − β) θ̄ + β θ^(k+1)
             average = _mix(damping, chain.average, players)
@@ -279,13 +288,51 @@ def mixedne_ld(
         nothing_yet = optax.tree.zeros_like(jax.eval_shape(observe, outer))
         no_norms = Players(*jnp.zeros((2,), optax.tree.norm(outer).dtype))
         chain = _Chain(outer, outer, state.optimizer, state.carry, no_norms, nothing_yet)
-        chain = jax.lax.fori_loop(0, controls.inner_steps, inner_step, chain)
+        # The first step stands apart: there both chains are at the outer point, which lets the
+        # oracle see that own and opponent are the same, and saves a loop where K_t = 1.
+        chain = inner_step(0, chain, outer)
+        chain = jax.lax.fori_loop(
+            1,
+            controls.inner_steps,
+            lambda k, chain: inner_step(k, chain, chain.players if inner == "coupled" else outer),
+            chain,
+        )
         # θ_(t+1) = (1 − β) θ_t + β θ̄ ; in a convex set the projection only mends rounding
         players = project(_mix(damping, outer, chain.average))
         new_state = SolverState(players, chain.optimizer, chain.carry, state.step + 1)
         return new_state, Info(chain.gradient_norm, chain.observed)
 
     return Solver(_starter(optimizer.init), step)
+
+
+def delayed(solver: Solver, oracle: Oracle, every: int) -> Solver:
+    """The solver with its players resting but for every so many steps (TD3's policy delay).
+
+    At step t the players move if t is a multiple of ``every``. On the other steps the oracle
+    opens K_t turns, in which a critic learns, and closes none: players, moments and targets
+    stand still. t counts all steps.
+    """
+    check_number("every", every, at_least=1)
+    if every == 1:
+        return solver
+
+    def rest(key: jax.Array, state: SolverState, controls: Controls) -> tuple[SolverState, Info]:
+        step_key = jax.random.fold_in(key, state.step)
+
+        def open_turn(k: jax.Array, carry: Carry) -> Carry:
+            return oracle.prepare(jax.random.fold_in(step_key, k), carry)
+
+        carry = jax.lax.fori_loop(0, controls.inner_steps, open_turn, state.carry)
+        _, unseen = jax.eval_shape(solver.step, key, state, controls)
+        return state._replace(carry=carry, step=state.step + 1), optax.tree.zeros_like(unseen)
+
+    def step(
+        key: jax.Array, state: SolverState, controls: Controls = Controls()
+    ) -> tuple[SolverState, Info]:
+        moves = (state.step + 1) % every == 0
+        return jax.lax.cond(moves, solver.step, rest, key, state, controls)
+
+    return Solver(solver.init, step)
 
 
 def solve(
@@ -337,7 +384,9 @@ def _starter(
     return init
 
 
-def _mover(optimizer: optax.GradientTransformation) -> Callable[..., tuple[Players, Any]]:
+def _mover(
+    optimizer: optax.GradientTransformation, oracle: Oracle
+) -> Callable[..., tuple[Players, Any]]:
     """One optimiser step from gradients of J: uphill for the agent, down for the adversary."""
     optimizer = optax.with_extra_args_support(optimizer)
 
@@ -347,10 +396,13 @@ def _mover(optimizer: optax.GradientTransformation) -> Callable[..., tuple[Playe
         moments: optax.OptState,
         gradients: Players,
         controls: Controls,
+        carry: Carry,
     ) -> tuple[Players, optax.OptState]:
         downhill = Players(jax.tree.map(jnp.negative, gradients.agent), gradients.adversary)
         given = {"temperature": controls.temperature, "learning_rate": controls.learning_rate}
-        extra = {name: value for name, value in given.items() if value is not None}
+        extra: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if oracle.noise is not None:
+            extra["noise"] = oracle.noise(carry)
         updates, moments = optimizer.update(downhill, moments, players, key=key, **extra)
         return optax.apply_updates(players, updates), moments
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -54,6 +55,15 @@ def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
             note(f"{title}: {done} of {total} {unit}")
 
     yield tell
+
+
+@contextlib.contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Let what the package warns of reach the user as plain notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"mixedne: {message}")
+        yield
 
 
 def print_json(document: Any) -> None:

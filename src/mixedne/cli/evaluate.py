@@ -1,15 +1,12 @@
 """``mixedne evaluate``: policies in worlds that differ from the nominal one."""
 
-import contextlib
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from mixedne.cli.console import counting, note, print_json, print_table
+from mixedne.cli.console import counting, note, noted_warnings, print_json, print_table
 from mixedne.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -91,7 +88,7 @@ Examples:
         for job, out in self.jobs(sources):
             with (
                 counting(f"Evaluation of {job[0].name}", "episodes") as progress,
-                _noted_warnings(),
+                noted_warnings(),
             ):
                 table = evaluate(
                     job,
@@ -187,12 +184,3 @@ def _factors(given: tuple[str, ...]) -> list[tuple[str, float]]:
         if not (equals and name):
             raise InvalidInputError(f"a named factor must be NAME=FACTOR, not {text!r}")
     return pairs
-
-
-@contextlib.contextmanager
-def _noted_warnings() -> Iterator[None]:
-    """Let what the evaluation warns of reach the user as plain notes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(f"mixedne: {message}")
-        yield

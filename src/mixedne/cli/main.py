@@ -1,6 +1,7 @@
 """The entry point: one subcommand each, errors as one sentence, exit codes as promised."""
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -17,26 +18,29 @@ from mixedne.cli.presets import Presets
 from mixedne.cli.quickstart import Quickstart
 from mixedne.cli.saddle import Saddle
 from mixedne.cli.theorems import Theorems
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.cli.train import Train
+from mixedne.errors import InvalidInputError, TrainingError, check_choice
 
-Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets
+Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets | Train
 CommandType: TypeAlias = type[Command]
 
 COMMANDS: dict[str, CommandType] = {
     "quickstart": Quickstart,
     "saddle": Saddle,
     "theorems": Theorems,
+    "train": Train,
     "evaluate": Evaluate,
     "presets": Presets,
 }
 
-PLANNED = ("train", "study", "report", "watch", "export")
+PLANNED = ("study", "report", "watch", "export")
 """Commands that are to come."""
 
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.
 
 Examples:
   mixedne quickstart
+  mixedne train Hopper-v5 --agent td3 --delta 0.1
   mixedne saddle --help"""
 
 
@@ -56,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note("mixedne: interrupted")
         sys.stdout.flush()
         os._exit(130)  # a compiled program may still run in a thread, and crash on the way out
-    except (OSError, MemoryError) as error:
+    except (OSError, MemoryError, TrainingError) as error:
         note(f"mixedne: {error or 'out of memory'}")
         return 1
     return 0
@@ -79,7 +83,9 @@ def parse(arguments: Sequence[str]) -> Command:
             name = check_choice("command", arguments[0], COMMANDS)
             command = COMMANDS[name]
             description = f"{command.__doc__}\n\n{command.about}"
-            return _parse_with_tyro(command, f"mixedne {name}", description, arguments[1:])
+            read = functools.partial(_parse_with_tyro, command, f"mixedne {name}", description)
+            default = Train.default(arguments[1:], read) if command is Train else None
+            return read(arguments[1:], default)
     except SystemExit as stop:
         if stop.code == 2:
             raise InvalidInputError(_one_sentence(said.getvalue())) from None
@@ -91,16 +97,17 @@ def _parse_with_tyro(
     program: str,
     description: str,
     arguments: Sequence[str],
-) -> Command:
+    default: Train | None = None,
+) -> Any:
     read: Any = tyro.extras.subcommand_cli_from_dict if isinstance(what, dict) else tyro.cli
-    command: Command = read(
+    return read(
         what,
         prog=program,
         description=description,
         args=list(arguments),
+        **({} if default is None else {"default": default}),
         config=(tyro.conf.FlagCreatePairsOff,),
     )
-    return command
 
 
 def _one_sentence(box: str) -> str:

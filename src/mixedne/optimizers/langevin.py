@@ -56,9 +56,10 @@ def langevin(
       seed: root of the noise where ``update`` is not given a key.
 
     Returns:
-      A transformation whose ``update`` takes three more arguments, all optional: ``key``
+      A transformation whose ``update`` takes four more arguments, all optional: ``key``
       (the noise then depends on nothing else, so that a run can be resumed anywhere),
-      ``temperature`` and ``learning_rate`` (each replaces the value given here).
+      ``noise`` (ξ itself, a tree of standard normals drawn elsewhere), ``temperature`` and
+      ``learning_rate`` (each replaces the value given here).
     """
     check_number("decay", decay, at_least=0, at_most=1)
     check_number("epsilon", epsilon, at_least=0)
@@ -133,6 +134,7 @@ def _dynamics(
         params: PyTree | None = None,
         *,
         key: jax.Array | None = None,
+        noise: PyTree | None = None,
         temperature: jax.typing.ArrayLike | None = None,
         learning_rate: jax.typing.ArrayLike | None = None,
         **unused: Any,
@@ -140,7 +142,9 @@ def _dynamics(
         del params, unused
         eta = value_at(state.taken, default_rate, learning_rate)
         sigma = value_at(state.taken, default_temperature, temperature)
-        key = jax.random.fold_in(state.key, state.taken) if key is None else key
+        if noise is None:
+            key = jax.random.fold_in(state.key, state.taken) if key is None else key
+            noise = standard_normal_like(key, updates)
         inverse, moment = precondition(updates, state.second_moment)
 
         def step(g: jax.Array, inverse_c: jax.Array, xi: jax.Array) -> Any:
@@ -148,7 +152,7 @@ def _dynamics(
             noise = jnp.sqrt(2 * eta) * sigma * jnp.sqrt(inverse_c) * xi
             return (-eta * (inverse_c * g) + noise).astype(g.dtype)
 
-        steps = jax.tree.map(step, updates, inverse, standard_normal_like(key, updates))
+        steps = jax.tree.map(step, updates, inverse, noise)
         return steps, LangevinState(state.taken + 1, state.key, moment)
 
     return optax.GradientTransformationExtraArgs(init, update)

@@ -1,0 +1,153 @@
+"""The run folder: its files, who may write to it, and how it is opened for a run.
+
+``config.json``         the full configuration, and the versions of what made the run
+``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
+``policy.*``            the agent, once trained; ``adversary.*`` likewise
+``checkpoint/``         the last two checkpoints, and while training the replay
+``evaluation.parquet``  once evaluated
+"""
+
+import dataclasses
+import fcntl
+import json
+import warnings
+from pathlib import Path
+from typing import IO, Any
+
+from mixedne.errors import InvalidInputError
+from mixedne.files import write_beside
+from mixedne.training.config import Config
+from mixedne.versions import versions
+
+FORMAT_VERSION = 1
+"""Of ``config.json`` and of every line of ``metrics.jsonl``."""
+
+_PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
+
+
+class RunFolder:
+    """A run's folder, held by one process."""
+
+    def __init__(self, path: Path) -> None:
+        """Paths alone; nothing is made yet."""
+        self.path = path
+        self.config = path / "config.json"
+        self.metrics = path / "metrics.jsonl"
+        self.checkpoints = path / "checkpoint"
+        self.replay = self.checkpoints / "replay.f32"
+        self._lock: IO[bytes] | None = None
+
+    def open(self, config: Config, *, resume: bool) -> None:
+        """Make the folder, or take up the run in it; no other process may be at it."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InvalidInputError(f"the output folder {self.path} is a file")
+        exists = self.path.is_dir() and any(self.path.iterdir())
+        if exists:
+            self._check(config, resume=resume)
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(
+                f"the output folder {self.path} cannot be made: {error.strerror}"
+            ) from None
+        self._hold()
+        if not exists:
+            self._write_config(config)
+
+    def close(self) -> None:
+        """Let other processes at it."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def cut_metrics(self, size: int) -> None:
+        """Forget the lines of metrics after the first ``size`` bytes."""
+        with self.metrics.open("ab") as file:
+            file.truncate(size)
+
+    def write_metrics(self, *lines: dict[str, Any]) -> int:
+        """Add lines of metrics; the size of the file afterwards."""
+        text = "".join(
+            json.dumps({"format_version": FORMAT_VERSION, **line}) + "\n" for line in lines
+        )
+        with self.metrics.open("ab") as file:
+            file.write(text.encode())
+            return file.tell()
+
+    def _check(self, config: Config, *, resume: bool) -> None:
+        """Refuse a folder that is not this run's."""
+        found = read_config(self.path)
+        if not resume:
+            raise InvalidInputError(
+                f"the folder {self.path} holds a run already: choose another with --out, or go on "
+                "with it by --resume"
+            )
+        wanted = as_json(config)
+        for name, value in wanted.items():
+            if found.get(name) != value:
+                raise InvalidInputError(
+                    f"the run in {self.path} was started with {name} = {found.get(name)!r}, "
+                    f"not {value!r}: it can only go on as it began"
+                )
+        if found.get("versions") != versions(*_PACKAGES):
+            warnings.warn(
+                f"the run in {self.path} began with other versions of its packages: it may not "
+                "end with the same numbers as one that was not interrupted",
+                stacklevel=2,
+            )
+
+    def _hold(self) -> None:
+        self._lock = (self.checkpoints / "lock").open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise InvalidInputError(
+                f"another process is training in {self.path} at this moment"
+            ) from None
+
+    def _write_config(self, config: Config) -> None:
+        document = {
+            "format_version": FORMAT_VERSION,
+            **as_json(config),
+            "versions": versions(*_PACKAGES),
+        }
+        with write_beside(self.config) as temporary:
+            temporary.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def as_json(config: Config) -> dict[str, Any]:
+    """The configuration as JSON has it: tuples are lists."""
+    document: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
+    return document
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """What a run folder's ``config.json`` says."""
+    try:
+        found = json.loads((path / "config.json").read_text())
+        if found["format_version"] != FORMAT_VERSION:
+            raise InvalidInputError(
+                f"{path}/config.json has the format_version {found['format_version']!r}, "
+                f"not {FORMAT_VERSION}"
+            )
+    except InvalidInputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise InvalidInputError(
+            f"the folder {path} is not empty and holds no run: choose another"
+        ) from None
+    return dict(found)
+
+
+def default_folder(config: Config) -> Path:
+    """Where a run goes unless told otherwise; the name is for people."""
+    words = [config.task.replace("/", "_").replace(":", "_"), config.agent]
+    if config.solver is not None:
+        words.append(config.solver)
+    if config.formulation != "nr-mdp":
+        words.append(config.formulation)
+    if config.solver is not None:
+        words.append(f"delta{config.delta:g}")
+    if config.preset != "paper":
+        words.append(config.preset)
+    return Path("runs") / "-".join([*words, f"seed{config.seed}"])

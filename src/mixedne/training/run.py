@@ -1,0 +1,154 @@
+"""``mixedne.train``: one run, from a configuration to a run folder."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mixedne.errors import TrainingError
+from mixedne.policies import Policy, load_policy
+from mixedne.training.config import Config, configure
+
+if TYPE_CHECKING:
+    from mixedne.training.loop import Status
+
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    path: Path
+    """Its folder."""
+    config: Config
+
+    @property
+    def policy(self) -> Policy:
+        """The trained agent."""
+        return load_policy(self.path)
+
+
+def train(
+    task: str,
+    *,
+    agent: str = "ddpg",
+    solver: str | None = None,
+    formulation: str = "nr-mdp",
+    delta: float | None = None,
+    preset: str = "paper",
+    steps: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    watch: "Callable[[Status], None]" = lambda status: None,
+    **settings: Any,
+) -> Run:
+    """Train one agent; the run folder holds its policy.
+
+    Args:
+      task: what to learn, e.g. ``"Hopper-v5"``.
+      agent: ``ddpg``, ``td3`` or ``sac``.
+      solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
+      formulation: ``nr-mdp`` or ``pr-mdp``.
+      delta: δ, the adversary's share; 0.1 by default, 0 for the one-player agent.
+      preset: ``paper`` or ``authors``: where the other settings come from.
+      steps: environment steps.
+      seed: fixes the whole run.
+      out: the run folder; by default one below ``runs`` named after the choices.
+      resume: go on with the run in that folder, if there is one.
+      watch: called now and then with the run's :class:`~mixedne.training.loop.Status`.
+      settings: any field of :class:`~mixedne.training.config.Config`.
+    """
+    if steps is not None:
+        settings["steps"] = steps
+    config = configure(
+        task,
+        agent=agent,
+        solver=solver,
+        formulation=formulation,
+        delta=delta,
+        preset=preset,
+        seed=seed,
+        **settings,
+    )
+    return train_config(config, out=out, resume=resume, watch=watch)
+
+
+def train_config(
+    config: Config,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    watch: "Callable[[Status], None]" = lambda status: None,
+) -> Run:
+    """Train by a complete configuration.
+
+    An interruption (Ctrl-C, SIGTERM) is heeded after the cycle under way: the run is saved, and
+    then ``KeyboardInterrupt`` is raised.
+    """
+    hold_to_one_thread()
+    from mixedne.training.folder import RunFolder, default_folder
+    from mixedne.training.loop import Trainer
+
+    folder = RunFolder(Path(default_folder(config) if out is None else out))
+    folder.open(config, resume=resume)
+    trainer = None
+    try:
+        with _interruptions() as interrupted:
+            trainer = Trainer(config, folder)
+            trainer.begin(resume=resume)
+            if not trainer.run(watch, interrupted):
+                raise KeyboardInterrupt
+    except OSError as error:
+        kept = "nothing is saved yet"
+        if trainer is not None and trainer.saved is not None:
+            kept = f"the checkpoint at step {trainer.saved} is kept, and --resume goes on from it"
+        raise TrainingError(
+            f"the run cannot be written to {folder.path}: {error}; {kept}"
+        ) from None
+    finally:
+        if trainer is not None:
+            trainer.close()
+        folder.close()
+    return Run(folder.path, config)
+
+
+def hold_to_one_thread() -> None:
+    """Keep XLA to one thread, so that many runs fill a machine.
+
+    XLA reads this when JAX first computes: after that it changes nothing.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_cpu_multi_thread_eigen" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
+
+
+@contextlib.contextmanager
+def _interruptions() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether the process was asked to stop.
+
+    A second request stops at once.
+    """
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    try:
+        before = [signal.signal(number, ask) for number in numbers]
+    except ValueError:  # not in the main thread, where signals go
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

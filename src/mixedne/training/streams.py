@@ -1,0 +1,39 @@
+"""Random streams: every draw comes from (run seed, stream, counter) and from nothing else.
+
+So a run can be resumed anywhere: there is no generator whose state would have to be kept.
+"""
+
+import enum
+
+import jax
+import numpy as np
+
+
+class Stream(enum.IntEnum):
+    """What the numbers are for; the values stand in every run's results and never change."""
+
+    NETWORKS = 0
+    """First weights."""
+    EPISODE = 1
+    """The seed of an episode, by its number."""
+    EXPLORATION = 2
+    """Action noise, by cycle."""
+    MINIBATCH = 3
+    """Which transitions, by update."""
+    UPDATE = 4
+    """Langevin noise, smoothing noise, sampled actions, by update."""
+
+
+def generator(seed: int, stream: Stream, counter: int) -> np.random.Generator:
+    """NumPy's generator for a stream at a counter."""
+    return np.random.default_rng([seed, stream, counter])
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed with which an episode's environment is reset."""
+    return int(np.random.SeedSequence([seed, Stream.EPISODE, episode]).generate_state(1)[0])
+
+
+def key(seed: int, stream: Stream, counter: int = 0) -> jax.Array:
+    """JAX's key for a stream at a counter."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), stream), counter)
