@@ -69,6 +69,7 @@ COMPARISONS = {
         pairs=(
             (our_training("td3", "gad", 0.0), (SBX, SB3)),
             (our_training("td3", "mixedne-ld", 0.1), (SBX, SB3)),
+            (our_training("ddpg", "gad", 0.0), (SBX, SB3)),
             (our_training("ddpg", "mixedne-ld", 0.1), (SBX, SB3)),
         ),
     ),
