@@ -80,6 +80,8 @@ class Trainer:
         self._metrics_size = 0
         self._seconds = 0.0
         self._replay: Replay | None = None
+        self._checked = 0
+        """Transitions up to here have their checksum in an earlier checkpoint."""
         self._tensorboard: TensorBoard | None = None
         self.saved: int | None = None
         """The step of the last checkpoint."""
@@ -290,7 +292,9 @@ class Trainer:
             "seconds": self._seconds,
         }
         if self._replay is not None:
-            self._replay.flush()
+            notes["checked_from"] = self._checked
+            notes["checksum"] = self._replay.checksum(self._checked)
+            self._checked = self._replay.count
         save_checkpoint(self._folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
 
@@ -304,8 +308,16 @@ class Trainer:
                     self._folder.replay, *self._replay_shape(), count=notes["transitions"]
                 )
             except InvalidInputError as error:
-                warnings.warn(f"starting again from nothing: {error}", stacklevel=2)
+                warnings.warn(
+                    f"the checkpoint at step {checkpoint.step} is of no use: {error}", stacklevel=2
+                )
                 return False
+            if self._replay.checksum(notes["checked_from"]) != notes["checksum"]:
+                warnings.warn(
+                    f"the replay has lost transitions before step {checkpoint.step}", stacklevel=2
+                )
+                return False
+            self._checked = self._replay.count
         self._state = restore_tree(self._state, tensors, "state")
         self._moments = RunningMoments(
             notes["observations"], tensors["moments.mean"], tensors["moments.squares"]
