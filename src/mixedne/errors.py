@@ -20,7 +20,7 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
     options = list(choices)
     if value in options:
         return value
-    near = difflib.get_close_matches(value, options, n=1)
+    near = difflib.get_close_matches(value, options, n=1) if isinstance(value, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InvalidInputError(f"{name} must be one of {', '.join(options)}, not {value!r}{hint}")
 

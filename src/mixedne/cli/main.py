@@ -106,7 +106,8 @@ def _parse_with_tyro(
         description=description,
         args=list(arguments),
         **({} if default is None else {"default": default}),
-        config=(tyro.conf.FlagCreatePairsOff,),
+        # A preset may turn flags of train on: those need their --no-….
+        config=() if what is Train else (tyro.conf.FlagCreatePairsOff,),
     )
 
 

@@ -39,9 +39,9 @@ Examples:
 
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """The run folder; by default one below runs, named after the choices."""
-    resume: bool = False
+    resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Go on with the run in that folder, if there is one."""
-    json: bool = False
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON document: the run folder and the last evaluation."""
 
     @classmethod
@@ -49,8 +49,11 @@ Examples:
         cls, arguments: Sequence[str], read: Callable[[Sequence[str], "Train"], "Train"]
     ) -> "Train":
         """What the options are by default, given the choices among these arguments."""
-        found = read([a for a in arguments if a not in ("-h", "--help")], cls(task=""))
+        asked = [a for a in arguments if a not in ("-h", "--help")]
+        found = read(asked, cls(task=""))
         if not found.task:
+            if len(asked) < len(arguments):
+                return found
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
 
         def chosen(name: str) -> Any:
@@ -100,9 +103,13 @@ Examples:
             print_json({"run": str(run.path), "steps": config.steps, "evaluation": results})
             return
         for result in results:
+            mean, deviation = (
+                "unknown" if result[name] is None else f"{result[name]:.1f}"
+                for name in ("return_mean", "return_std")
+            )
             note(
-                f"return {result['return_mean']:.1f} ± {result['return_std']:.1f} at mass "
-                f"{result['mass']:g} ({result['episodes']} episodes)"
+                f"return {mean} ± {deviation} at mass {result['mass']:g} "
+                f"({result['episodes']} episodes)"
             )
         print(run.path)
 

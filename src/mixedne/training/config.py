@@ -144,6 +144,8 @@ class Config:
                 check_number(name, value, **bounds)
         if not self.hidden or min(self.hidden) < 1:
             raise InvalidInputError(f"hidden must be sizes from 1 on, not {self.hidden}")
+        if not self.evaluate_masses:
+            raise InvalidInputError("evaluate_masses must be at least one number, not ()")
 
 
 _POSITIVE: dict[str, Any] = {"above": 0}
@@ -207,7 +209,7 @@ def configure(
     Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither.
     """
     default = default_config(task, agent, solver, formulation, delta, preset)
-    fields = {field.name for field in dataclasses.fields(Config)}
+    fields = [field.name for field in dataclasses.fields(Config)]
     for name in wishes:
         check_choice("a field of the configuration", name, fields)
     wishes = {name: _like(name, value, getattr(default, name)) for name, value in wishes.items()}
@@ -225,6 +227,8 @@ def default_config(
     preset: str = "paper",
 ) -> Config:
     """The preset's configuration for these choices."""
+    task = _like("task", task, "")
+    delta = None if delta is None else _like("delta", delta, 0.1)
     check_agent(agent)
     check_choice("preset", preset, PRESETS)
     if agent == "sac":
@@ -271,7 +275,11 @@ def is_in_tables(config: Config) -> bool:
 
 
 def check_wishes(config: Config, default: Config) -> None:
-    """Refuse settings that would do nothing."""
+    """Refuse settings that contradict each other or would do nothing."""
+    if config.solver is None and config.agent != "sac":
+        raise InvalidInputError(
+            f"{config.agent} needs a solver: {', '.join(SOLVERS[:-1])} or {SOLVERS[-1]}"
+        )
     without_effect = {
         "solver mixedne-ld": () if config.solver == "mixedne-ld" else _LANGEVIN_ONLY,
         "solver mixedne-ld or gad": _RMS_ONLY if config.solver in (None, "extra-adam") else (),
@@ -341,18 +349,19 @@ _SAC: dict[str, Any] = {
 
 def _like(name: str, value: Any, default: Any) -> Any:
     """A Python value in the field's type: lists become tuples, whole numbers floats."""
+    if default is None and value is not None:  # a number that has no default
+        return _like(name, value, 0.0)
     if isinstance(default, tuple) and isinstance(value, list | tuple):
-        return tuple(value)
+        return tuple(_like(name, part, default[0]) for part in value)
     if isinstance(default, bool) or isinstance(value, bool):
         if not (isinstance(default, bool) and isinstance(value, bool)):
             raise InvalidInputError(f"{name} must be like {default!r}, not {value!r}")
         return value
-    if isinstance(default, int) and isinstance(value, int):
-        return value
     if isinstance(default, int) and isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(default, float) and isinstance(value, int | float):
+        check_number(name, value)
         return float(value)
-    if default is None or isinstance(value, type(default)):
+    if isinstance(value, type(default)):
         return value
     raise InvalidInputError(f"{name} must be like {default!r}, not {value!r}")

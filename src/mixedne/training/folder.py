@@ -10,6 +10,8 @@
 import dataclasses
 import fcntl
 import json
+import math
+import re
 import warnings
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +25,9 @@ FORMAT_VERSION = 1
 """Of ``config.json`` and of every line of ``metrics.jsonl``."""
 
 _PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
+
+
+_UNFINISHED = re.compile(r"\.(config|policy|adversary)-[^.]+\.(json|safetensors)")
 
 
 class RunFolder:
@@ -41,7 +46,7 @@ class RunFolder:
         """Make the folder, or take up the run in it; no other process may be at it."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"the output folder {self.path} is a file")
-        exists = self.path.is_dir() and any(self.path.iterdir())
+        exists = self.path.is_dir() and not self._is_bare()
         if exists:
             self._check(config, resume=resume)
         try:
@@ -51,6 +56,8 @@ class RunFolder:
                 f"the output folder {self.path} cannot be made: {error.strerror}"
             ) from None
         self._hold()
+        for path in self._unfinished():
+            path.unlink(missing_ok=True)
         if not exists:
             self._write_config(config)
 
@@ -59,19 +66,33 @@ class RunFolder:
         if self._lock is not None:
             self._lock.close()
 
+    def metrics_size(self) -> int:
+        """How many bytes of metrics there are."""
+        return self.metrics.stat().st_size if self.metrics.is_file() else 0
+
     def cut_metrics(self, size: int) -> None:
         """Forget the lines of metrics after the first ``size`` bytes."""
-        with self.metrics.open("ab") as file:
-            file.truncate(size)
+        if self.metrics_size() > size:
+            with self.metrics.open("ab") as file:
+                file.truncate(size)
 
     def write_metrics(self, *lines: dict[str, Any]) -> int:
-        """Add lines of metrics; the size of the file afterwards."""
+        """Add lines of metrics; the size of the file afterwards. What JSON lacks is null."""
         text = "".join(
-            json.dumps({"format_version": FORMAT_VERSION, **line}) + "\n" for line in lines
+            json.dumps({"format_version": FORMAT_VERSION, **_finite(line)}) + "\n" for line in lines
         )
         with self.metrics.open("ab") as file:
             file.write(text.encode())
             return file.tell()
+
+    def _is_bare(self) -> bool:
+        """Whether it holds nothing, or what is left of a start that was killed at once."""
+        left = {self.checkpoints, self.checkpoints / "lock", *self._unfinished()}
+        return set(self.path.rglob("*")) <= left
+
+    def _unfinished(self) -> list[Path]:
+        """What ``write_beside`` leaves of files whose writer was killed."""
+        return [path for path in self.path.iterdir() if _UNFINISHED.fullmatch(path.name)]
 
     def _check(self, config: Config, *, resume: bool) -> None:
         """Refuse a folder that is not this run's."""
@@ -113,6 +134,13 @@ class RunFolder:
         }
         with write_beside(self.config) as temporary:
             temporary.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _finite(line: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in line.items()
+    }
 
 
 def as_json(config: Config) -> dict[str, Any]:

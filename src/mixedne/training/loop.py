@@ -16,7 +16,7 @@ import numpy as np
 
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.sweep import evaluate
-from mixedne.policies import save_policy
+from mixedne.policies import policy_files, save_policy
 from mixedne.replay import Layout, Replay
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
@@ -171,13 +171,18 @@ class Trainer:
         return Normaliser(*self._moments.scaling())
 
     def _policies(self) -> Players:
-        return make_policies(
-            self.config,
-            self.task,
-            self._agent.policy_head,
-            self._state.players,
-            self._normaliser(),
-        )
+        try:
+            return make_policies(
+                self.config,
+                self.task,
+                self._agent.policy_head,
+                self._state.players,
+                self._normaliser(),
+            )
+        except InvalidInputError as error:
+            raise TrainingError(
+                f"training diverged at step {self.step}: {error}; {self._kept()}"
+            ) from None
 
     def _count_episodes(self, finished: list[Finished]) -> None:
         for episode in finished:
@@ -262,7 +267,8 @@ class Trainer:
         if config.steps <= config.replay_size:
             return self._layout.width, config.steps, 0
         spare = 2 * (config.checkpoint_every + config.collect_steps)
-        return self._layout.width, config.replay_size, spare
+        # A ring of all the run's steps never comes round.
+        return self._layout.width, config.replay_size, min(spare, config.steps - config.replay_size)
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -299,10 +305,17 @@ class Trainer:
         self.saved = self.step
 
     def _restore(self, checkpoint: Checkpoint) -> bool:
-        """Take up a checkpoint; False if the replay that it needs is gone."""
+        """Take up a checkpoint; False if the replay or the metrics that it needs are gone."""
         notes, tensors = checkpoint.notes, checkpoint.tensors
         is_finished = checkpoint.step >= self.config.steps
         if not is_finished:
+            if self._folder.metrics_size() < notes["metrics_size"]:
+                warnings.warn(
+                    f"going back behind the checkpoint at step {checkpoint.step}: "
+                    f"{self._folder.metrics} has lost lines",
+                    stacklevel=2,
+                )
+                return False
             try:
                 self._replay = Replay.open(
                     self._folder.replay, *self._replay_shape(), count=notes["transitions"]
@@ -336,7 +349,10 @@ class Trainer:
         """Write the policies; the replay has served."""
         if self.saved != self.step:
             self.save()
+        path = self._folder.path
+        was_finished = self._replay is None and not self._folder.replay.exists()
         for name, policy in zip(("policy", "adversary"), self._policies(), strict=True):
-            if policy is not None:
-                save_policy(self._folder.path, policy, name)
+            is_there = all(file.is_file() for file in policy_files(path, name))
+            if policy is not None and not (was_finished and is_there):
+                save_policy(path, policy, name)
         self._folder.replay.unlink(missing_ok=True)

@@ -1,0 +1,267 @@
+"""Configurations: every preset builds, the tables decide, and what makes no sense is refused."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mixedne import InvalidInputError, presets
+from mixedne.tasks.registry import PAPER_TASKS
+from mixedne.training.config import FALLBACK, PRESETS, SOLVERS, Config, configure, is_in_tables
+
+PENDULUM = "InvertedPendulum-v5"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("agent", ["ddpg", "td3"])
+def test_every_shipped_preset_builds(agent: str, preset: str) -> None:
+    built = 0
+    for delta, table in presets.EXPLORATION[agent].items():
+        assert set(table) == set(PAPER_TASKS)
+        for task in PAPER_TASKS:
+            for solver in SOLVERS:
+                config = configure(task, agent=agent, solver=solver, delta=delta, preset=preset)
+                assert config.task == f"{task}-v5"
+                assert (config.agent, config.solver) == (agent, solver)
+                assert (config.delta, config.preset) == (delta, preset)
+                assert is_in_tables(config)
+                printed = presets.table_values(agent, task, delta, solver)
+                assert printed is not None
+                assert config.sigma == printed["sigma"]
+                if solver == "mixedne-ld":
+                    assert config.sigma0 == printed["sigma0"]
+                one_player = (config.inner_max, config.beta) == (1, 1.0)
+                assert one_player == (delta == 0)
+                built += 1
+    assert built == 8 * 3 * (2 if agent == "ddpg" else 3)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_sac_builds_for_every_task(preset: str) -> None:
+    for task in PAPER_TASKS:
+        config = configure(task, agent="sac", preset=preset)
+        assert (config.solver, config.delta) == (None, 0.0)
+        assert (config.hidden, config.activation) == ((256, 256), "relu")
+        assert (config.eta, config.critic_learning_rate) == (3e-4, 3e-4)
+        assert (config.batch_size, config.critics, config.policy_delay) == (256, 2, 1)
+        assert config.target_entropy is None  # minus the number of actions
+    assert configure(PENDULUM, agent="sac", hidden=(64, 64)).hidden == (64, 64)
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        (
+            {"agent": "ddpg"},
+            {
+                **{"collect_steps": 100, "updates": 50, "random_steps": 0, "steps": 500_000},
+                **{"hidden": (64, 64), "activation": "tanh", "batch_size": 128, "tau": 0.999},
+                **{"critics": 1, "policy_delay": 1, "target_noise": 0.0, "gamma": 0.99},
+                **{"critic_learning_rate": 1e-3, "eta": 1e-4, "replay_size": 1_000_000},
+                **{"rms_decay": 0.999, "rms_epsilon": 1e-8, "thermal_decay": 5e-5},
+                **{"inner_growth": 1e-5, "inner_max": 15, "beta": 0.9},
+                **{"normalise_observations": False, "critic_layer_norm": False},
+                **{"critic_weight_decay": 0.0, "sigma0": 1e-3, "sigma": 0.2},
+            },
+        ),
+        (
+            {"agent": "ddpg", "preset": "authors"},
+            {
+                **{"normalise_observations": True, "critic_layer_norm": True},
+                **{"critic_weight_decay": 1e-2, "hidden": (64, 64), "collect_steps": 100},
+            },
+        ),
+        (
+            {"agent": "td3"},
+            {
+                **{"collect_steps": 50, "updates": 50, "random_steps": 10_000},
+                **{"update_after": 1_000, "policy_delay": 2, "critics": 2, "tau": 0.995},
+                **{"hidden": (64, 64), "activation": "tanh", "batch_size": 128},
+                **{"critic_learning_rate": 3e-4, "steps": 500_000},
+                **{"sigma0": 1e-4, "sigma": 0.01, "target_noise": 0.01, "target_noise_clip": 0.5},
+            },
+        ),
+        (
+            {"agent": "td3", "preset": "authors"},
+            {
+                **{"hidden": (256, 256), "activation": "relu", "batch_size": 256},
+                **{"steps": 1_000_000, "random_steps": 25_000, "sigma": 0.01},
+                **{"target_noise": 0.2, "target_noise_clip": 0.5},
+            },
+        ),
+    ],
+)
+def test_values_of_the_presets_for_hopper(
+    choices: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    config = configure("Hopper-v5", **choices)
+    assert {name: getattr(config, name) for name in expected} == expected
+
+
+def test_a_version_does_not_change_the_tables() -> None:
+    old, new = (configure(f"Hopper-{version}", agent="td3") for version in ("v4", "v5"))
+    assert dataclasses.replace(old, task=new.task) == new
+
+
+@pytest.mark.parametrize(
+    ("task", "choices"),
+    [
+        ("Pendulum-v1", {}),
+        ("HalfCheetah-v5", {"delta": 0.3}),
+        ("HalfCheetah-v5", {"delta": 0.2, "agent": "ddpg"}),
+        ("toy", {"agent": "td3"}),
+    ],
+)
+def test_outside_the_tables_there_is_a_fallback(task: str, choices: dict[str, Any]) -> None:
+    config = configure(task, **choices)
+    assert not is_in_tables(config)
+    assert (
+        {"sigma0": config.sigma0, "sigma": config.sigma}
+        == FALLBACK
+        == {
+            "sigma0": 1e-3,
+            "sigma": 0.1,
+        }
+    )
+    if config.agent == "td3":
+        assert config.target_noise == 0.1
+
+
+def test_wishes_are_granted_and_nothing_else_changes() -> None:
+    plain = configure(PENDULUM)
+    wished = configure(PENDULUM, hidden=[8, 8], sigma=1, steps=1e3, evaluate_masses=[1], seed=5)
+    changes: dict[str, Any] = {
+        "hidden": (8, 8),
+        "sigma": 1.0,
+        "steps": 1000,
+        "evaluate_masses": (1.0,),
+        "seed": 5,
+    }
+    assert wished == dataclasses.replace(plain, **changes)
+    assert isinstance(wished.sigma, float)
+    assert isinstance(wished.steps, int)
+    assert isinstance(wished.evaluate_masses[0], float)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [
+        ({"agent": "dpg"}, r"agent must be one of ddpg, td3, sac, .*did you mean 'ddpg'"),
+        ({"agent": "vpg"}, "the agent vpg is not there yet"),
+        ({"solver": "mixedne"}, "solver must be one of .*did you mean 'mixedne-ld'"),
+        ({"preset": "author"}, "preset must be one of .*did you mean 'authors'"),
+        ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),
+        ({"formulation": "rarl"}, "the formulation rarl is not there yet"),
+        ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
+        ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam"),
+        ({"task": "Hoper-v5"}, "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
+        ({"gama": 0.9}, "a field of the configuration .*did you mean 'gamma'"),
+        ({"delta": 1.0}, "delta must be below 1, not 1.0"),
+        ({"delta": -0.1}, "delta must be at least 0, not -0.1"),
+        ({"delta": float("nan")}, "delta must be finite"),
+        ({"agent": "sac", "solver": "gad"}, "sac takes no solver, so not 'gad'"),
+        ({"agent": "sac", "delta": 0.1}, "sac has no adversary: delta must be 0, not 0.1"),
+        ({"hidden": []}, "hidden must be sizes from 1 on"),
+        ({"hidden": [8, 0]}, "hidden must be sizes from 1 on"),
+        ({"evaluate_masses": []}, "evaluate_masses must be at least one number"),
+        ({"seed": 2**32}, "seed must be at most 4294967295"),
+        ({"steps": 10**400}, "steps is too large"),
+        ({"gamma": 10**400}, "gamma is too large"),
+    ],
+)
+def test_what_does_not_exist_is_refused(wishes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        configure(**{"task": PENDULUM, **wishes})
+
+
+@pytest.mark.parametrize(
+    ("choices", "field", "needed"),
+    [
+        ({"solver": "gad"}, {"sigma0": 0.1}, "solver mixedne-ld"),
+        ({"solver": "gad"}, {"inner_max": 3}, "solver mixedne-ld"),
+        ({"solver": "extra-adam"}, {"beta": 0.5}, "solver mixedne-ld"),
+        ({"solver": "extra-adam"}, {"rms_decay": 0.5}, "solver mixedne-ld or gad"),
+        ({"agent": "sac"}, {"sigma": 0.3}, "agent ddpg or td3"),
+        ({"agent": "sac"}, {"rms_epsilon": 0.3}, "solver mixedne-ld or gad"),
+        ({"agent": "td3"}, {"target_entropy": -1.0}, "agent sac"),
+        ({"agent": "ddpg"}, {"initial_temperature": 0.1}, "agent sac"),
+    ],
+)
+def test_settings_without_effect_are_refused(
+    choices: dict[str, Any], field: dict[str, Any], needed: str
+) -> None:
+    with pytest.raises(
+        InvalidInputError, match=f"{next(iter(field))} has an effect only with {needed}$"
+    ):
+        configure(PENDULUM, **choices, **field)
+    agent: dict[str, Any] = {"agent": "sac"} if needed == "agent sac" else {}
+    configure(PENDULUM, **agent, **field)
+
+
+WRONG_TYPES: dict[type, list[Any]] = {
+    bool: [1, "yes", None],
+    int: [1.5, "3", None, True, [3], float("inf"), float("nan")],
+    float: ["0.1", None, True, [0.5], 1j],
+    str: [1, None, True],
+    tuple: [8, "8", None, ["a"], [None], [[8]], [True]],
+}
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Config)])
+def test_values_of_another_type_are_refused(field: str) -> None:
+    agent = "sac" if field in ("target_entropy", "initial_temperature") else "ddpg"
+    kind = type(getattr(configure(PENDULUM, agent=agent), field))
+    wrong = WRONG_TYPES[float if kind is type(None) else kind]
+    for value in wrong:
+        if value is None and field in ("target_entropy", "solver", "delta"):
+            continue  # none given
+        with pytest.raises(InvalidInputError, match=field):
+            configure(**{"task": PENDULUM, "agent": agent, field: value})
+
+
+SHARES = ("gamma", "tau", "rms_decay", "thermal_decay")
+POSITIVE = ("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses")
+NOT_NEGATIVE = (
+    *("critic_weight_decay", "rms_epsilon", "sigma0", "inner_growth", "sigma"),
+    *("target_noise", "target_noise_clip"),
+)
+COUNTS = (
+    *("steps", "batch_size", "replay_size", "inner_max", "collect_steps", "updates"),
+    *("policy_delay", "metrics_every", "evaluate_episodes", "checkpoint_every", "critics"),
+)
+COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "seed")
+
+NOT_FINITE = st.sampled_from([float("nan"), float("inf"), float("-inf")])
+BELOW_0 = st.floats(max_value=-1e-300, allow_infinity=False)
+ABOVE_1 = st.floats(min_value=1.0, exclude_min=True, allow_infinity=False)
+
+BAD_NUMBERS = {
+    **dict.fromkeys(SHARES, NOT_FINITE | BELOW_0 | ABOVE_1),
+    **dict.fromkeys(POSITIVE, NOT_FINITE | BELOW_0 | st.just(0.0)),
+    **dict.fromkeys(NOT_NEGATIVE, NOT_FINITE | BELOW_0),
+    **dict.fromkeys(COUNTS, st.integers(max_value=0)),
+    **dict.fromkeys(COUNTS_FROM_0, st.integers(max_value=-1)),
+    "target_entropy": NOT_FINITE,
+    "delta": NOT_FINITE | BELOW_0 | st.just(1.0) | ABOVE_1,
+}
+
+
+def test_every_number_has_bad_values() -> None:
+    numbers = {
+        field.name
+        for field in dataclasses.fields(Config)
+        if type(getattr(configure(PENDULUM), field.name)) in (int, float, type(None))
+    }
+    assert numbers | {"evaluate_masses"} == set(BAD_NUMBERS)
+
+
+@given(st.sampled_from(sorted(BAD_NUMBERS)), st.data())
+def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObject) -> None:
+    value: Any = data.draw(BAD_NUMBERS[field])
+    agent = "sac" if field in ("target_entropy", "initial_temperature") else "ddpg"
+    wish: Any = [1.0, value] if field == "evaluate_masses" else value
+    wishes: dict[str, Any] = {"agent": agent, field: wish}
+    with pytest.raises(InvalidInputError, match=rf"^{field} (must be|is too large)"):
+        configure(PENDULUM, **wishes)
