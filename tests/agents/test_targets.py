@@ -25,7 +25,7 @@ def double() -> Iterator[None]:
 
 def make_feed(draws: int) -> Feed:
     rng = np.random.default_rng(0)
-    transitions = Transition(
+    fields = (
         rng.standard_normal((1, N, S)),
         rng.uniform(-1, 1, (1, N, A)),
         rng.standard_normal((1, N)),
@@ -33,7 +33,7 @@ def make_feed(draws: int) -> Feed:
         rng.standard_normal((1, N, S)),
     )
     normals = jnp.asarray(rng.standard_normal((1, draws, N, A)))
-    return Feed(jax.tree.map(jnp.asarray, transitions), normals, None)
+    return Feed(Transition(*map(jnp.asarray, fields)), normals, None)
 
 
 def start(agent: Agent) -> Any:
