@@ -41,6 +41,9 @@ def runs(seed: int) -> Iterator[tuple[str, str]]:
             for preset in ("authors", "paper"):
                 arguments = f"{task}-v5 --steps 200000 --solver {solver} --preset {preset}"
                 yield f"{short}-ddpg-{solver}-{preset}", arguments
+    for solver in SOLVERS[:2]:
+        arguments = f"HalfCheetah-v5 --steps 200000 --solver {solver} --preset authors"
+        yield f"hc-ddpg-{solver}-nodecay", f"{arguments} --critic-weight-decay 0"
     yield "hc-td3-mixedne-ld-paper", "HalfCheetah-v5 --steps 200000 --agent td3"
 
 
@@ -79,10 +82,21 @@ def _row(config: dict[str, Any], paths: list[Path]) -> str:
             .to_numpy()
         )
         cells.append(f"{means.mean():.0f} ({means.min():.0f} to {means.max():.0f})")
-    changed = "" if config["updates"] != 100 else ", 100 updates a cycle"
     first = [config["agent"], config["solver"] or "–", f"{config['delta']:g}"]
-    words = [*first, config["preset"] + changed, str(config["steps"]), str(len(paths))]
+    words = [*first, _settings(config), str(config["steps"]), str(len(paths))]
     return f"| {' | '.join([*words, *cells, _curve(config, paths)])} |"
+
+
+def _settings(config: dict[str, Any]) -> str:
+    """The preset, and what was set otherwise."""
+    words = [config["preset"]]
+    if config["agent"] == "sac":
+        words.append("(64, 64), batch 128")
+    if config["agent"] == "ddpg" and config["updates"] != 50:
+        words.append(f"{config['updates']} updates a cycle")
+    if (config["agent"], config["preset"], config["critic_weight_decay"]) == ("ddpg", "authors", 0):
+        words.append("no weight decay")
+    return ", ".join(words)
 
 
 def _curve(config: dict[str, Any], paths: list[Path]) -> str:
