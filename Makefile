@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: quickstart test test-slow check extras lock clean
+.PHONY: quickstart test test-slow check extras peers lock clean
 
 quickstart: $(INSTALLED)
 	$(BIN)/mixedne quickstart
@@ -27,6 +27,14 @@ check: $(INSTALLED)
 extras: $(INSTALLED)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-extras.lock
 
+# What the training benchmark compares with, in an environment of its own.
+peers: .venv-peers/.installed
+
+.venv-peers/.installed: requirements-benchmarks.lock
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 # The lock holds the exact versions of everything that is installed.
 $(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,4 +52,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

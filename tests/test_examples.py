@@ -23,11 +23,15 @@ def test_your_own_game(capsys: pytest.CaptureFixture[str]) -> None:
     assert "MixedNE-LD on" in capsys.readouterr().out
 
 
-def test_the_readmes_example_runs() -> None:
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert block is not None
+def test_the_readmes_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    training, solving = blocks[:2]
     found: dict[str, Any] = {}
-    exec(block.group(1), found)
+    exec(training, found)
+    assert found["table"]["mass"].unique().sort().to_list() == [0.5, 1.0, 2.0]
+    assert (tmp_path / found["run"].path / "policy.safetensors").is_file()
+    exec(solving, found)
     assert abs(float(found["state"].players.agent)) < 0.05
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,6 @@ def test_the_file_holds_the_rows_and_nothing_else(tmp_path: Path) -> None:
     assert path.stat().st_blocks * 512 >= path.stat().st_size  # allocated, not sparse
     rows = numbered(0, 10, 749)
     replay.append(rows)
-    replay.flush()
     assert path.read_bytes() == rows.astype("<f4").tobytes()
     replay.close()
     assert [file.name for file in path.parent.iterdir()] == ["replay.f32"]
@@ -111,7 +111,6 @@ def test_the_window_by_hand(in_memory: bool, tmp_path: Path) -> None:
     np.testing.assert_array_equal(window(replay), numbered(11, 15))
     replay.append(np.zeros((0, 3)))
     assert replay.count == 15
-    replay.flush()
     replay.close()
 
 
@@ -233,7 +232,6 @@ def test_a_closed_replay_is_of_no_more_use(tmp_path: Path) -> None:
     replay.append(numbered(0, 4))
     replay.close()
     replay.close()
-    replay.flush()
     with pytest.raises(IndexError):
         replay.gather(0)
     with pytest.raises(ValueError, match="broadcast"):
@@ -282,3 +280,14 @@ def test_sampling_is_determined_by_the_generator() -> None:
     out = np.empty((8, 16, 3), np.float32)
     assert replay.sample(np.random.default_rng(1), (8, 16), out) is out
     np.testing.assert_array_equal(out, first)
+
+
+def test_the_checksum_covers_what_came_last_also_round_the_end() -> None:
+    replay = Replay.create(None, 3, capacity=4, spare=2)
+    replay.append(numbered(0, 5))
+    assert replay.checksum(2) == zlib.crc32(numbered(2, 5).astype("<f4").tobytes())
+    replay.append(numbered(5, 9))  # rows 6, 7, 8 stand at the places of 0, 1, 2
+    assert replay.checksum(4) == zlib.crc32(numbered(4, 9).astype("<f4").tobytes())
+    assert replay.checksum(9) == zlib.crc32(b"")
+    with pytest.raises(InvalidInputError, match="does not hold transition 2"):
+        replay.checksum(2)

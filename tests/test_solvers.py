@@ -165,3 +165,58 @@ def test_an_empty_box_is_refused() -> None:
 def test_players_must_be_floating_point() -> None:
     with pytest.raises(InvalidInputError, match="floating-point numbers, not int32"):
         solvers.gad(BILINEAR, optax.sgd(0.1)).init(Players(1, 2))
+
+
+def counting_oracle() -> solvers.Oracle:
+    """J = θω; the carry counts turns opened and turns closed."""
+    return solvers.Oracle(
+        BILINEAR.gradients,
+        prepare=lambda key, carry: (carry[0] + 1, carry[1]),
+        commit=lambda carry, players: (carry[0], carry[1] + 1),
+    )
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_delayed_players_rest_while_turns_are_opened(every: int) -> None:
+    # J = θω, η = ½ from (1, 2): the first move leads to (2, 1.5). K_t = 2 on resting steps.
+    oracle = counting_oracle()
+    solver = solvers.delayed(solvers.gad(oracle, optax.sgd(0.5)), oracle, every)
+    state = solver.init(start(1, 2), (jnp.asarray(0), jnp.asarray(0)))
+    step = jax.jit(solver.step)
+    for t in range(1, every + 1):
+        before = state
+        state, info = step(jax.random.key(0), state, Controls(inner_steps=jnp.asarray(2)))
+        moves = t % every == 0
+        expected = [2, 1.5] if moves else np.ravel(before.players)
+        np.testing.assert_allclose(np.ravel(state.players), expected)
+        assert (float(info.gradient_norm.agent) > 0) == moves
+        assert int(state.step) == t
+    # every − 1 resting steps of two turns each, and one moving step of one turn
+    assert [int(x) for x in state.carry] == [2 * (every - 1) + 1, 1]
+
+
+def test_a_delay_must_be_a_whole_step() -> None:
+    with pytest.raises(InvalidInputError, match="every must be at least 1"):
+        solvers.delayed(solvers.gad(BILINEAR, optax.sgd(0.5)), BILINEAR, 0)
+
+
+def test_the_game_may_bring_the_noise() -> None:
+    # J = 0, so z moves by the noise alone: √(2η) σ ξ with η = ½ and σ = 0.1, K = 1, β = 1.
+    still = solvers.payoff_oracle(lambda theta, omega: 0.0 * theta * omega)
+    oracle = still._replace(noise=lambda carry: Players(carry, -2 * carry))
+    solver = mixedne_ld(oracle, optimizers.sgld(0.5, 0.1), damping=1.0)
+    state = solver.init(start(1, 2), jnp.asarray(3.0))
+    state, _ = solver.step(jax.random.key(0), state)
+    np.testing.assert_allclose(np.ravel(state.players), [1 + 0.3, 2 - 0.6], rtol=1e-6)
+
+
+def test_the_first_inner_step_shows_that_both_stand_at_the_outer_point() -> None:
+    seen = []
+
+    def gradients(carry: Any, own: Players, opponent: Players) -> Players:
+        seen.append(own is opponent)
+        return BILINEAR.gradients(carry, own, opponent)
+
+    solver = mixedne_ld(solvers.Oracle(gradients), optimizers.sgld(0.1, 0.0))
+    solver.step(jax.random.key(0), solver.init(start(1, 2)), Controls(inner_steps=3))
+    assert seen == [True, False]  # traced once apart, once in the loop

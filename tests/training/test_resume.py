@@ -194,6 +194,12 @@ def cut_replay(out: Path) -> None:
     os.truncate(out / "checkpoint" / "replay.f32", 100)
 
 
+def spoil_replay(out: Path) -> None:
+    """A power cut may also lose rows that the system had not yet written."""
+    path = out / "checkpoint" / "replay.f32"
+    path.write_bytes(bytes(path.stat().st_size))
+
+
 def add_garbage(out: Path) -> None:
     """Lines that a process wrote after its last checkpoint, the last one half."""
     with (out / "metrics.jsonl").open("a") as file:
@@ -218,8 +224,9 @@ def leave_litter(out: Path) -> None:
         (nothing_else, None),
         (damage_newest, "is damaged; going back to the one before"),
         (damage_both, "is damaged; going back to the one before"),
-        (lose_replay, "starting again from nothing: the replay"),
-        (cut_replay, "starting again from nothing: the replay"),
+        (lose_replay, "is of no use: the replay"),
+        (cut_replay, "is of no use: the replay"),
+        (spoil_replay, "the replay has lost transitions"),
         (add_garbage, None),
         (lose_metrics, "metrics.jsonl has lost lines"),
         (leave_litter, None),

@@ -2,8 +2,7 @@
 
 An agent supplies a solver with its :class:`~mixedne.solvers.Oracle` and with nothing else. A
 turn of the oracle takes one entry of the :class:`Feed`, which holds everything random that a
-program of many turns consumes, drawn in bulk beforehand: drawing inside the loop costs four
-times as much.
+program of many turns consumes, drawn in bulk beforehand: drawing inside the loop costs more.
 """
 
 from collections.abc import Callable, Sequence

@@ -60,8 +60,10 @@ def solver_maker(config: Config) -> Callable[[Oracle], Solver]:
 
     def make(oracle: Oracle) -> Solver:
         if config.solver == "mixedne-ld":
-            langevin = optimizers.langevin(config.eta, config.sigma0, **rms)
-            return solvers.mixedne_ld(oracle, langevin, damping=config.beta)
+            # Without heat, Langevin dynamics is RMSProp, and no noise need be drawn.
+            hot = optimizers.langevin(config.eta, config.sigma0, **rms)
+            optimizer = hot if config.sigma0 > 0 else optimizers.rmsprop(config.eta, **rms)
+            return solvers.mixedne_ld(oracle, optimizer, damping=config.beta)
         if config.solver == "extra-adam":
             return solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
         if config.solver == "gad":

@@ -29,6 +29,7 @@ from mixedne.training.metrics import Window, training_line
 from mixedne.training.normaliser import RunningMoments
 from mixedne.training.program import Normaliser
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
+from mixedne.training.tensorboard import TensorBoard
 from mixedne.training.updates import Updater
 from mixedne.types import Players
 
@@ -79,6 +80,9 @@ class Trainer:
         self._metrics_size = 0
         self._seconds = 0.0
         self._replay: Replay | None = None
+        self._checked = 0
+        """Transitions up to here have their checksum in an earlier checkpoint."""
+        self._tensorboard: TensorBoard | None = None
         self.saved: int | None = None
         """The step of the last checkpoint."""
 
@@ -87,11 +91,11 @@ class Trainer:
     def begin(self, *, resume: bool) -> None:
         """Take up the newest checkpoint that is whole, or start from nothing."""
         found = load_checkpoints(self._folder.checkpoints) if resume else iter(())
-        for checkpoint in found:
-            if self._restore(checkpoint):
-                return
-        self._replay = Replay.create(self._folder.replay, *self._replay_shape())
-        self._folder.cut_metrics(0)
+        if not any(self._restore(checkpoint) for checkpoint in found):
+            self._replay = Replay.create(self._folder.replay, *self._replay_shape())
+            self._folder.cut_metrics(0)
+        if self.config.tensorboard:
+            self._tensorboard = TensorBoard(self._folder.path / "tensorboard", self.step)
 
     def run(self, watch: Callable[[Status], None], stop: Callable[[], bool]) -> bool:
         """Cycle until the last step, or until ``stop`` says so; whether the run is finished."""
@@ -121,6 +125,8 @@ class Trainer:
         self._collector.close()
         if self._replay is not None:
             self._replay.close()
+        if self._tensorboard is not None:
+            self._tensorboard.close()
 
     # -- a cycle -------------------------------------------------------------------------------
 
@@ -202,7 +208,7 @@ class Trainer:
             seconds=round(self._seconds, 3),
             steps_per_second=round(steps_per_second, 1),
         )
-        self._metrics_size = self._folder.write_metrics(line)
+        self._write(line)
         self._window = Window()
 
     def _evaluate(self) -> None:
@@ -236,7 +242,12 @@ class Trainer:
             )
             if mass == 1.0:
                 self._evaluated = float(returns.mean())
+        self._write(*lines)
+
+    def _write(self, *lines: dict[str, Any]) -> None:
         self._metrics_size = self._folder.write_metrics(*lines)
+        if self._tensorboard is not None:
+            self._tensorboard.write(*lines)
 
     def _status(self, steps_per_second: float) -> Status:
         return Status(
@@ -287,7 +298,9 @@ class Trainer:
             "seconds": self._seconds,
         }
         if self._replay is not None:
-            self._replay.flush()
+            notes["checked_from"] = self._checked
+            notes["checksum"] = self._replay.checksum(self._checked)
+            self._checked = self._replay.count
         save_checkpoint(self._folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
 
@@ -308,8 +321,16 @@ class Trainer:
                     self._folder.replay, *self._replay_shape(), count=notes["transitions"]
                 )
             except InvalidInputError as error:
-                warnings.warn(f"starting again from nothing: {error}", stacklevel=2)
+                warnings.warn(
+                    f"the checkpoint at step {checkpoint.step} is of no use: {error}", stacklevel=2
+                )
                 return False
+            if self._replay.checksum(notes["checked_from"]) != notes["checksum"]:
+                warnings.warn(
+                    f"the replay has lost transitions before step {checkpoint.step}", stacklevel=2
+                )
+                return False
+            self._checked = self._replay.count
         self._state = restore_tree(self._state, tensors, "state")
         self._moments = RunningMoments(
             notes["observations"], tensors["moments.mean"], tensors["moments.squares"]

@@ -39,9 +39,8 @@ class Updater:
         self._agent = agent
         self._make_solver = solver_maker(config)
         self._is_langevin = config.solver == "mixedne-ld"
-        self._program = make_update(
-            agent, self._make_solver, layout.columns, noisy=self._is_langevin
-        )
+        noisy = self._is_langevin and config.sigma0 > 0
+        self._program = make_update(agent, self._make_solver, layout.columns, noisy=noisy)
         self.turns = max(config.updates, config.inner_max if self._is_langevin else 2)
         """Minibatches that one call can hold."""
         self._rows = np.zeros((self.turns, config.batch_size, layout.width), np.float32)

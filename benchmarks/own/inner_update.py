@@ -1,0 +1,73 @@
+"""Speed of one inner update of two-player DDPG with MixedNE-LD, as training makes it.
+
+    python benchmarks/own/inner_update.py [--updates 3000] [--inner-steps 15] [--no-noise]
+        [--core 0]
+
+HalfCheetah's sizes (17 observations, 6 actions), networks (64, 64, tanh), batches of 128, δ = 0.1.
+Chains of 15 inner steps, in which the frozen opponents differ from the iterates; minibatches come
+from a replay of 100 000 transitions. One core. Prints one line of JSON.
+"""
+
+import argparse
+import os
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--updates", type=int, default=3000, help="timed inner updates")
+parser.add_argument("--inner-steps", type=int, default=15, help="K_t")
+parser.add_argument("--core", type=int, default=0)
+parser.add_argument("--no-noise", action="store_true", help="RMSProp: draw no Langevin noise")
+arguments = parser.parse_args()
+
+os.sched_setaffinity(0, {arguments.core})
+
+import json
+import time
+
+import jax
+import numpy as np
+
+from mixedne.replay import Layout, Replay
+from mixedne.tasks import resolve_task
+from mixedne.training.assembly import formulation_of, make_agent
+from mixedne.training.collection import transition_sizes
+from mixedne.training.config import configure
+from mixedne.training.program import no_normaliser
+from mixedne.training.run import hold_to_one_thread
+from mixedne.training.updates import Updater
+from mixedne.versions import versions
+
+
+def main() -> None:
+    """Compile, then update against the clock."""
+    hold_to_one_thread()
+    config = configure(
+        "HalfCheetah-v5",
+        inner_growth=100.0,  # K_t is at its maximum from the first t on
+        inner_max=arguments.inner_steps,
+        sigma0=0.0 if arguments.no_noise else 1e-2,
+    )
+    task = resolve_task(config.task)
+    layout = Layout(transition_sizes(task, formulation_of(config)))
+    replay = Replay.create(None, layout.width, 100_000, 0)
+    replay.append(np.random.default_rng(0).standard_normal((100_000, layout.width), np.float32))
+    updater = Updater(config, make_agent(config, task), layout)
+    normaliser = no_normaliser(task.observation_size)
+    state, _ = updater.update(updater.init(), replay, normaliser, 0)
+    done, inner_updates = config.updates, 0
+    start, start_cpu = time.perf_counter(), time.process_time()
+    while inner_updates < arguments.updates:
+        state, _ = updater.update(state, replay, normaliser, done)
+        done += config.updates
+        inner_updates += config.updates * arguments.inner_steps
+    jax.block_until_ready(state)
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
+    report = {
+        "milliseconds_per_update": round(1e3 * seconds / inner_updates, 4),
+        "share_of_core": round(cpu_seconds / seconds, 2),
+        "versions": versions("jax", "numpy"),
+    }
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""A million Humanoid transitions: their size, what sampling them costs, what a checkpoint costs.
+
+    python benchmarks/own/replay.py [--transitions 1000000] [--core 0]
+
+Sampling is compared with the update that it feeds (two-player DDPG with MixedNE-LD, K = 1), and a
+checkpoint with the training between two of them (10 000 steps at the speed measured here). The file
+goes into the current folder for the time being. One core. Prints one line of JSON.
+"""
+
+import argparse
+import os
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--transitions", type=int, default=1_000_000)
+parser.add_argument("--core", type=int, default=0)
+arguments = parser.parse_args()
+
+os.sched_setaffinity(0, {arguments.core})
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from mixedne.training.config import configure
+from mixedne.training.folder import RunFolder
+from mixedne.training.loop import Trainer
+from mixedne.training.run import hold_to_one_thread
+from mixedne.training.streams import Stream, generator
+
+CYCLES = 20
+
+
+def main() -> None:
+    """Fill a run's replay, then time sampling, cycles and checkpoints."""
+    hold_to_one_thread()
+    config = configure(
+        "Humanoid-v5", steps=10 * arguments.transitions, replay_size=arguments.transitions
+    )
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        folder = RunFolder(Path(name) / "run")
+        folder.open(config, resume=False)
+        trainer = Trainer(config, folder)
+        trainer.begin(resume=False)
+        replay = trainer._replay
+        if replay is None:
+            raise RuntimeError("a new run has a replay")
+        random = np.random.default_rng(0)
+        block = 0.1 * random.standard_normal((10_000, replay.width), np.float32)
+        while replay.count < arguments.transitions:
+            replay.append(block)
+        trainer._one_cycle()  # compiles
+        rows = np.empty((config.updates, config.batch_size, replay.width), np.float32)
+        sampling = []
+        for i in range(CYCLES):
+            start = time.perf_counter()
+            replay.sample(generator(0, Stream.MINIBATCH, i), rows.shape[:2], out=rows)
+            sampling.append((time.perf_counter() - start) / config.updates)
+        updates, cycles = [], []
+        for _ in range(CYCLES):
+            start = time.perf_counter()
+            trainer._one_cycle()
+            cycles.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            trainer._update(replay)
+            updates.append((time.perf_counter() - start) / config.updates)
+        trainer.save()
+        checkpoints = []
+        for _ in range(5):
+            trainer._checked = replay.count - config.checkpoint_every
+            start = time.perf_counter()
+            trainer.step += 1
+            trainer.save()
+            checkpoints.append(time.perf_counter() - start)
+        between = np.median(cycles) * config.checkpoint_every / config.collect_steps
+        report = {
+            "gibibytes": round(folder.replay.stat().st_size / 2**30, 2),
+            "sampling_milliseconds": round(1e3 * float(np.median(sampling)), 3),
+            "update_milliseconds": round(1e3 * float(np.median(updates)), 3),
+            "sampling_share": round(float(np.median(sampling) / np.median(updates)), 3),
+            "checkpoint_seconds": round(float(np.median(checkpoints)), 3),
+            "checkpoint_share": round(float(np.median(checkpoints) / between), 4),
+        }
+        trainer.close()
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

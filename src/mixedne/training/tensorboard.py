@@ -1,0 +1,37 @@
+"""The metrics for TensorBoard, by tensorboardX: an optional extra."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from mixedne.errors import InvalidInputError
+
+_NO_SCALARS = ("kind", "step", "mass")
+
+
+class TensorBoard:
+    """Writes lines of metrics as scalars."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        """Into ``folder``; whatever stands there after ``step`` is void."""
+        try:
+            library = importlib.import_module("tensorboardX")
+        except ImportError:
+            raise InvalidInputError(
+                "tensorboard needs the extra: pip install 'mixedne[tensorboard]'"
+            ) from None
+        self._writer = library.SummaryWriter(str(folder), purge_step=step + 1)
+
+    def write(self, *lines: dict[str, Any]) -> None:
+        """Add the numbers of these lines."""
+        for line in lines:
+            place = f"mass {line['mass']:g}/" if "mass" in line else ""
+            for name, value in line.items():
+                if name not in _NO_SCALARS and value is not None:
+                    tag = f"{line['kind']}/{place}{name}"
+                    self._writer.add_scalar(tag, value, line["step"])
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()

@@ -1,0 +1,307 @@
+"""Policy gradients against central differences, and against the paper's formula written out."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from mixedne import Players
+from mixedne.agents import Agent, Feed, Transition, deterministic, sac
+from mixedne.agents.actor_critic import Carry, open_carry
+from mixedne.formulations import make_formulation
+
+OBSERVATION, ACTION, BATCH, TURNS = 3, 2, 5, 2
+HIDDEN = (4,)
+
+
+@pytest.fixture(autouse=True)
+def double() -> Iterator[None]:
+    """Differences of sixteen digits."""
+    with jax.enable_x64(True):
+        yield
+
+
+def make(name: str, delta: float, critics: int = 1) -> Agent:
+    formulation = make_formulation(name, delta)
+    return deterministic(OBSERVATION, ACTION, formulation, hidden=HIDDEN, critics=critics)
+
+
+def randomise(tree: Any, seed: int) -> Any:
+    """All weights of the order of one: first weights would make everything nearly linear."""
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda x: jnp.asarray(0.8 * rng.standard_normal(x.shape)), tree)
+
+
+def make_feed(seed: int = 0, draws: int = 0) -> Feed:
+    rng = np.random.default_rng(seed)
+
+    def normal(*shape: int) -> jax.Array:
+        return jnp.asarray(rng.standard_normal((TURNS, *shape)))
+
+    transitions = Transition(
+        normal(BATCH, OBSERVATION),
+        jnp.tanh(normal(BATCH, ACTION)),
+        normal(BATCH),
+        jnp.zeros((TURNS, BATCH)),
+        normal(BATCH, OBSERVATION),
+    )
+    return Feed(transitions, normal(draws, BATCH, ACTION) if draws else None, None)
+
+
+def at_turn(agent: Agent, turn: int = TURNS) -> tuple[Players, Carry]:
+    """Random players and a carry in which ``turn`` entries are used, so the last is at hand."""
+    players, learner = jax.jit(agent.init)(jax.random.key(0))
+    learner = learner._replace(critics=randomise(learner.critics, 7))
+    return randomise(players, 8), open_carry(learner)._replace(turn=jnp.asarray(turn, jnp.int32))
+
+
+def other(players: Players) -> Players:
+    return randomise(players, 9)
+
+
+def gradients(agent: Agent, feed: Feed, carry: Carry, own: Players, opponent: Players) -> Players:
+    return agent.oracle(feed).gradients(carry, own, opponent)
+
+
+def central_differences(function: Callable[[Any], Any], at: Any, step: float = 1e-6) -> Any:
+    """(f(x + h e) − f(x − h e)) / 2h for every coordinate of a tree."""
+    x, unravel = ravel_pytree(at)
+    shifts = step * jnp.eye(x.size)
+    f = jax.jit(jax.vmap(lambda shift: function(unravel(x + shift))))
+    return unravel((f(shifts) - f(-shifts)) / (2 * step))
+
+
+def close(found: Any, expected: Any, **tolerance: float) -> None:
+    largest = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(expected))
+    assert largest > 1e-3  # a gradient that vanishes would prove nothing
+    jax.tree.map(functools.partial(np.testing.assert_allclose, **tolerance), found, expected)
+
+
+# -- the networks once more, so that the formula stands on its own --------------------------------
+
+
+def network(layers: Any, x: Any) -> Any:
+    for layer in layers[:-1]:
+        x = jnp.tanh(x @ layer["weight"] + layer["bias"])
+    return x @ layers[-1]["weight"] + layers[-1]["bias"]
+
+
+@jax.jit
+def policy(layers: Any, s: Any) -> Any:
+    return jnp.tanh(network(layers, s))
+
+
+@jax.jit
+def critic(layers: Any, s: Any, a: Any) -> Any:
+    return network(layers, jnp.concatenate([s, a]))[0]
+
+
+@jax.jit
+def policy_gradient(actor: Any, phi: Any, s: Any, action: Any) -> Any:
+    """∇_θ μ_θ(s) ∇_ā Q_φ(s, ā) at the action given: a Jacobian transposed times a vector."""
+    jacobian = jax.jacobian(policy)(actor, s)
+    slope = jax.grad(critic, argnums=2)(phi, s, action)
+    return jax.tree.map(lambda j: jnp.tensordot(slope, j, axes=1), jacobian)
+
+
+def mean(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves).mean(0), *trees)
+
+
+def times(factor: float, tree: Any) -> Any:
+    return jax.tree.map(lambda x: factor * x, tree)
+
+
+def nr_gradients(delta: float, phi: Any, s: Any, own: Players, opponent: Players) -> Players:
+    """(1−δ)/N Σ ∇_θ μ ∇_ā Q at (1−δ) μ_θ + δ ν_(ω_t), and δ/N Σ ∇_ω ν ∇_ā Q likewise."""
+    agent = [
+        policy_gradient(
+            own.agent,
+            phi,
+            one,
+            (1 - delta) * policy(own.agent, one) + delta * policy(opponent.adversary, one),
+        )
+        for one in s
+    ]
+    adversary = [
+        policy_gradient(
+            own.adversary,
+            phi,
+            one,
+            (1 - delta) * policy(opponent.agent, one) + delta * policy(own.adversary, one),
+        )
+        for one in s
+    ]
+    return Players(times(1 - delta, mean(agent)), times(delta, mean(adversary)))
+
+
+def pr_gradients(delta: float, phi: Any, s: Any, own: Players) -> Players:
+    """(1−δ)/N Σ ∇_θ μ ∇_a Q at μ_θ(s), and δ/N Σ ∇_ω ν ∇_a Q at ν_ω(s)."""
+    agent, adversary = (
+        mean([policy_gradient(actor, phi, one, policy(actor, one)) for one in s]) for actor in own
+    )
+    return Players(times(1 - delta, agent), times(delta, adversary))
+
+
+def pick(players: Players, same: bool) -> Players:
+    return players if same else other(players)
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+@pytest.mark.parametrize("delta", [0.1, 0.4])
+def test_nr_mdp_against_the_paper(same: bool, delta: float) -> None:
+    agent, feed = make("nr-mdp", delta), make_feed()
+    own, carry = at_turn(agent)
+    opponent = pick(own, same)
+    found = gradients(agent, feed, carry, own, opponent)
+    s = feed.transitions.observation[TURNS - 1]
+    expected = nr_gradients(delta, carry.learner.critics[0], s, own, opponent)
+    close(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_frozen_opponent_matters_where_players_meet() -> None:
+    agent, feed = make("nr-mdp", 0.4), make_feed()
+    own, carry = at_turn(agent)
+    frozen, same = (gradients(agent, feed, carry, own, x) for x in (other(own), own))
+    for a, b in zip(frozen, same, strict=True):
+        assert float(jnp.abs(ravel_pytree(a)[0] - ravel_pytree(b)[0]).max()) > 1e-3
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+def test_pr_mdp_against_its_formula(same: bool) -> None:
+    agent, feed = make("pr-mdp", 0.3), make_feed()
+    own, carry = at_turn(agent)
+    found = gradients(agent, feed, carry, own, pick(own, same))
+    s = feed.transitions.observation[TURNS - 1]
+    expected = pr_gradients(0.3, carry.learner.critics[0], s, own)
+    close(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp"])
+@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+def test_one_player_is_the_plain_policy_gradient(name: str, same: bool) -> None:
+    agent, feed = make(name, 0), make_feed()
+    own, carry = at_turn(agent)
+    assert own.adversary is None
+    found = gradients(agent, feed, carry, own, pick(own, same))
+    assert found.adversary is None
+    phi, s = carry.learner.critics[0], feed.transitions.observation[TURNS - 1]
+    expected = mean([policy_gradient(own.agent, phi, x, policy(own.agent, x)) for x in s])
+    close(found.agent, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp"])
+@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+def test_two_players_against_differences_of_the_payoff(name: str, same: bool) -> None:
+    """Each player's gradient is that of the payoff that a run reports."""
+    agent, feed = make(name, 0.3), make_feed()
+    own, carry = at_turn(agent)
+    opponent = pick(own, same)
+    batch = jax.tree.map(lambda x: x[TURNS - 1], feed.transitions)
+
+    def payoff(theta: Any, omega: Any) -> Any:
+        return agent.payoff(carry.learner, Players(theta, omega), batch)
+
+    expected = Players(
+        central_differences(lambda theta: payoff(theta, opponent.adversary), own.agent),
+        central_differences(lambda omega: payoff(opponent.agent, omega), own.adversary),
+    )
+    found = gradients(agent, feed, carry, own, opponent)
+    close(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_the_payoff_is_the_mean_value_of_both_actions() -> None:
+    delta, batch = 0.3, jax.tree.map(lambda x: x[0], make_feed().transitions)
+    for name in ("nr-mdp", "pr-mdp"):
+        agent = make(name, delta)
+        (mu, nu), carry = at_turn(agent)
+        phi = carry.learner.critics[0]
+        values = []
+        for s in batch.observation:
+            a, b = policy(mu, s), policy(nu, s)
+            if name == "nr-mdp":
+                values.append(critic(phi, s, (1 - delta) * a + delta * b))
+            else:
+                values.append((1 - delta) * critic(phi, s, a) + delta * critic(phi, s, b))
+        found = agent.payoff(carry.learner, Players(mu, nu), batch)
+        assert float(found) == pytest.approx(float(np.mean(values)), rel=1e-12)
+
+
+def test_the_first_of_two_critics_gives_the_gradient() -> None:
+    agent, feed = make("nr-mdp", 0.3, critics=2), make_feed()
+    own, carry = at_turn(agent)
+    s = feed.transitions.observation[TURNS - 1]
+    expected = nr_gradients(0.3, carry.learner.critics[0], s, own, own)
+    close(gradients(agent, feed, carry, own, own), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_gradient_is_on_the_minibatch_of_its_turn() -> None:
+    """That is the one which the critic has just learned from, or the next after ``redraw``."""
+    agent, feed = make("nr-mdp", 0.3), make_feed()
+    own, carry = at_turn(agent, turn=0)
+    oracle = agent.oracle(feed)
+    prepared = oracle.prepare(jax.random.key(1), carry)
+    redrawn = oracle.redraw(jax.random.key(2), prepared)
+    for i, now in enumerate((prepared, redrawn)):
+        phi, s = prepared.learner.critics[0], feed.transitions.observation[i]
+        expected = nr_gradients(0.3, phi, s, own, own)
+        close(gradients(agent, feed, now, own, own), expected, rtol=1e-9, atol=1e-12)
+
+
+# -- SAC ------------------------------------------------------------------------------------------
+
+
+def test_sac_against_differences_of_the_soft_value() -> None:
+    """1/N Σ min_i Q_i(s, a) − α log π(a | s), a = tanh(μ + σ ξ) with ξ held."""
+    agent = sac(OBSERVATION, ACTION, hidden=HIDDEN, activation="tanh", initial_temperature=0.3)
+    feed = make_feed(draws=agent.draws)
+    own, carry = at_turn(agent)
+    s = feed.transitions.observation[TURNS - 1]
+    assert feed.normals is not None
+    normals = feed.normals[TURNS - 1, 1]
+
+    def soft_value(layers: Any) -> tuple[Any, Any]:
+        values, differences = [], []
+        for one, xi in zip(s, normals, strict=True):
+            mean, log_deviation = jnp.split(network(layers, one), 2)
+            deviation = jnp.exp(log_deviation)
+            u = mean + deviation * xi
+            density = jnp.exp(-0.5 * ((u - mean) / deviation) ** 2) / (
+                deviation * jnp.sqrt(2 * jnp.pi)
+            )
+            log_probability = jnp.sum(jnp.log(density / (1 - jnp.tanh(u) ** 2)))
+            first, second = (critic(phi, one, jnp.tanh(u)) for phi in carry.learner.critics)
+            differences.append(first - second)
+            values.append(jnp.minimum(first, second) - 0.3 * log_probability)
+        return jnp.stack(values).mean(), jnp.stack(differences)
+
+    differences = jax.jit(soft_value)(own.agent)[1]
+    assert float(differences.min()) < 0 < float(differences.max())  # each is somewhere smaller
+    expected = central_differences(lambda layers: soft_value(layers)[0], own.agent)
+    found = gradients(agent, feed, carry, own, own)
+    assert found.adversary is None
+    close(found.agent, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_sac_weighs_entropy_more_where_it_lacks() -> None:
+    # The gradient of log α is −(mean log π + H̄). With H̄ far above the policy's entropy it is
+    # negative, so the first step of Adam raises log α by the learning rate; and the reverse.
+    for wanted, sign in ((50.0, 1), (-50.0, -1)):
+        agent = sac(
+            OBSERVATION,
+            ACTION,
+            hidden=HIDDEN,
+            activation="tanh",
+            initial_temperature=1.0,
+            temperature_learning_rate=1e-2,
+            target_entropy=wanted,
+        )
+        _, carry = at_turn(agent, turn=0)
+        prepare = agent.oracle(make_feed(draws=2)).prepare
+        after = prepare(jax.random.key(1), carry)
+        assert float(after.learner.log_temperature) == pytest.approx(sign * 1e-2, rel=1e-5)

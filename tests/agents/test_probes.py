@@ -1,0 +1,181 @@
+"""Agents trained from scratch on environments whose answer is known."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mixedne import Players
+from mixedne.agents import Transition
+from mixedne.formulations import make_formulation
+from mixedne.policies import Policy, load_policy
+from mixedne.replay import Layout
+from mixedne.tasks import resolve_task
+from mixedne.training.assembly import formulation_of, make_agent
+from mixedne.training.checkpoints import load_checkpoints
+from mixedne.training.collection import transition_sizes
+from mixedne.training.config import configure
+from mixedne.training.run import train_config
+from mixedne.training.snapshot import restore_tree
+from mixedne.training.updates import Updater
+from probes.compilation import compiled_once
+from probes.environments import two_player_reward
+
+GAMMA, DELTA = 0.5, 0.1
+SIGNS = np.array([[-1.0], [1.0]], np.float32)
+
+SETTINGS: dict[str, Any] = {
+    "hidden": (16,),
+    "activation": "tanh",
+    "batch_size": 32,
+    "gamma": GAMMA,
+    "tau": 0.95,
+    "critic_learning_rate": 5e-3,
+    "eta": 3e-3,
+    "collect_steps": 20,
+    "updates": 20,
+    "random_steps": 300,
+    "update_after": 100,
+    "evaluate_every": 0,
+    "checkpoint_every": 10_000,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All probes look alike to XLA, so each agent's program is compiled for the first alone."""
+    with compiled_once(tmp_path_factory.mktemp("compiled")):
+        yield
+
+
+class Trained:
+    """What a run folder holds, and its critics."""
+
+    def __init__(self, out: Path, probe: str, agent: str, **choices: Any) -> None:
+        own = {"td3": {"target_noise": 0.1}, "sac": {"initial_temperature": 0.01}}.get(agent, {})
+        config = configure(
+            f"probes.environments:{probe}-v0", agent=agent, **{**SETTINGS, **own, **choices}
+        )
+        train_config(config, out=out)
+        task = resolve_task(config.task)
+        self._agent = make_agent(config, task)
+        layout = Layout(transition_sizes(task, formulation_of(config)))
+        template = Updater(config, self._agent, layout).init()
+        checkpoint = next(load_checkpoints(out / "checkpoint"))
+        assert checkpoint.step == config.steps
+        self._state = restore_tree(template, checkpoint.tensors, "state")
+        self.policies: Players[Policy | None] = Players(
+            load_policy(out), load_policy(out, "adversary") if config.delta > 0 else None
+        )
+
+    def values(self) -> Any:
+        """What the critic makes of both players' actions, where −1 and where +1 is seen."""
+        nothing = jnp.zeros(1)
+        return np.array(
+            [
+                self._agent.payoff(
+                    self._state.carry,
+                    self._state.players,
+                    Transition(s[None], jnp.zeros((1, 1)), nothing, nothing, s[None]),
+                )
+                for s in jnp.asarray(SIGNS)
+            ]
+        )
+
+    def actions(self) -> Players[Any]:
+        """What each player does there."""
+        return Players(*(None if p is None else p(SIGNS)[:, 0] for p in self.policies))
+
+
+Train = Callable[..., Trained]
+
+
+@pytest.fixture(params=["ddpg", "td3", "sac"])
+def train(request: pytest.FixtureRequest, tmp_path: Path) -> Train:
+    """Each agent, alone."""
+    agent = request.param
+
+    def run(probe: str, **more: Any) -> Trained:
+        alone = {} if agent == "sac" else {"delta": 0.0}
+        return Trained(tmp_path / "run", probe, agent, **alone, **more)
+
+    return run
+
+
+def test_value(train: Train) -> None:
+    np.testing.assert_allclose(train("Value", steps=1000).values(), [1, 1], atol=0.05)
+
+
+def test_observation_use(train: Train) -> None:
+    np.testing.assert_allclose(train("ObservationUse", steps=1000).values(), [-1, 1], atol=0.1)
+
+
+def test_discount(train: Train) -> None:
+    np.testing.assert_allclose(train("Discount", steps=1500).values(), [GAMMA, 1], atol=0.07)
+
+
+def test_time_limit(train: Train) -> None:
+    # 1 / (1 − ½) = 2
+    np.testing.assert_allclose(train("TimeLimit", steps=1500).values(), [2, 2], atol=0.15)
+
+
+def test_action(train: Train) -> None:
+    trained = train("Action", steps=2000)
+    np.testing.assert_allclose(trained.actions().agent, [-0.5, 0.5], atol=0.15)
+    np.testing.assert_allclose(trained.values(), [1, 1], atol=0.1)
+
+
+NASH = {"nr-mdp": (1 - DELTA) ** 2, "pr-mdp": 1 - DELTA}
+
+
+@pytest.mark.parametrize("formulation", sorted(NASH))
+def test_the_nash_value_is_as_derived(formulation: str) -> None:
+    """By brute force over a grid of actions: max-min and min-max are the value stated."""
+    grid = np.linspace(-1, 1, 41)
+    branches = make_formulation(formulation, DELTA).branches
+    game = np.array(
+        [[sum(w * two_player_reward(x) for w, x in branches(a, b)) for b in grid] for a in grid]
+    )
+    assert game.min(axis=1).max() == pytest.approx(NASH[formulation], abs=1e-12)
+    assert game.max(axis=0).min() == pytest.approx(NASH[formulation], abs=1e-12)
+    assert grid[game.min(axis=1).argmax()] == 1
+    assert grid[game.max(axis=0).argmin()] == -1
+
+
+def solves_the_game(out: Path, agent: str, solver: str, formulation: str) -> None:
+    langevin = {"inner_growth": 1e-3, "inner_max": 3} if solver == "mixedne-ld" else {}
+    trained = Trained(
+        out,
+        "TwoPlayer",
+        agent,
+        solver=solver,
+        formulation=formulation,
+        delta=DELTA,
+        steps=2000,
+        **langevin,
+    )
+    mine, its = trained.actions()
+    assert (mine * SIGNS[:, 0]).min() > 0.9
+    assert (its * SIGNS[:, 0]).max() < -0.7
+    # The critic is the same for both players, and knows what the adversary costs.
+    np.testing.assert_allclose(trained.values(), 2 * [NASH[formulation]], atol=0.05)
+
+
+@pytest.mark.parametrize("agent", ["ddpg", "td3"])
+@pytest.mark.parametrize("solver", ["mixedne-ld", "gad", "extra-adam"])
+def test_the_noisy_game(agent: str, solver: str, tmp_path: Path) -> None:
+    solves_the_game(tmp_path / "run", agent, solver, "nr-mdp")
+
+
+def test_the_probabilistic_game(tmp_path: Path) -> None:
+    solves_the_game(tmp_path / "run", "ddpg", "mixedne-ld", "pr-mdp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["ddpg", "td3"])
+@pytest.mark.parametrize("solver", ["mixedne-ld", "gad", "extra-adam"])
+def test_the_probabilistic_game_with_every_solver(agent: str, solver: str, tmp_path: Path) -> None:
+    solves_the_game(tmp_path / "run", agent, solver, "pr-mdp")

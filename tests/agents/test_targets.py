@@ -1,0 +1,119 @@
+"""The critics' targets, written out: TD3's under both formulations, and SAC's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from mixedne.agents import Agent, Feed, Transition, deterministic, sac
+from mixedne.agents.actor_critic import open_carry
+from mixedne.formulations import make_formulation
+
+S, A, N = 3, 2, 6
+GAMMA, DELTA, SIGMA, CLIP = 0.9, 0.3, 0.4, 0.5
+
+
+@pytest.fixture(autouse=True)
+def double() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+def make_feed(draws: int) -> Feed:
+    rng = np.random.default_rng(0)
+    transitions = Transition(
+        rng.standard_normal((1, N, S)),
+        rng.uniform(-1, 1, (1, N, A)),
+        rng.standard_normal((1, N)),
+        np.array([[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]]),
+        rng.standard_normal((1, N, S)),
+    )
+    normals = jnp.asarray(rng.standard_normal((1, draws, N, A)))
+    return Feed(jax.tree.map(jnp.asarray, transitions), normals, None)
+
+
+def start(agent: Agent) -> Any:
+    """A learner all of whose networks differ."""
+    rng = np.random.default_rng(4)
+    _, learner = agent.init(jax.random.key(0))
+
+    def fresh(tree: Any) -> Any:
+        return jax.tree.map(lambda x: jnp.asarray(rng.standard_normal(x.shape)), tree)
+
+    parts = ("critics", "target_critics", "target_players", "policy")
+    return learner._replace(**{p: fresh(getattr(learner, p)) for p in parts if hasattr(learner, p)})
+
+
+def network(layers: Any, x: Any) -> Any:
+    first, last = jax.tree.map(np.asarray, layers)
+    return np.tanh(x @ first["weight"] + first["bias"]) @ last["weight"] + last["bias"]
+
+
+def critic(layers: Any, s: Any, a: Any) -> float:
+    return float(network(layers, np.concatenate([s, a]))[0])
+
+
+def mean_target(feed: Feed, values: list[float]) -> float:
+    """The mean over the minibatch of r + γ (1 − d) V(s')."""
+    batch = jax.tree.map(lambda x: np.asarray(x[0]), feed.transitions)
+    return float(np.mean(batch.reward + GAMMA * (1 - batch.terminated) * np.array(values)))
+
+
+@pytest.mark.parametrize("formulation", ["nr-mdp", "pr-mdp"])
+def test_td3(formulation: str) -> None:
+    """V(s') = min_i of the lottery's mean of Q_i, with smoothing noise on each branch."""
+    agent = deterministic(
+        S,
+        A,
+        make_formulation(formulation, DELTA),
+        hidden=(4,),
+        gamma=GAMMA,
+        critics=2,
+        target_noise=SIGMA,
+        target_noise_clip=CLIP,
+    )
+    assert agent.draws == (1 if formulation == "nr-mdp" else 2)
+    learner, feed = start(agent), make_feed(agent.draws)
+    mu, nu = learner.target_players
+    values, second_is_smaller = [], []
+    for i, s in enumerate(np.asarray(feed.transitions.next_observation[0])):
+        a, b = np.tanh(network(mu, s)), np.tanh(network(nu, s))
+        branches = (
+            [(1.0, (1 - DELTA) * a + DELTA * b)]
+            if formulation == "nr-mdp"
+            else [(1 - DELTA, a), (DELTA, b)]
+        )
+        sums = [0.0, 0.0]
+        for j, (weight, action) in enumerate(branches):
+            assert feed.normals is not None
+            noise = np.clip(SIGMA * np.asarray(feed.normals[0, j, i]), -CLIP, CLIP)
+            smooth = np.clip(action + noise, -1, 1)
+            for k, phi in enumerate(learner.target_critics):
+                sums[k] += weight * critic(phi, s, smooth)
+        values.append(min(sums))
+        second_is_smaller.append(sums[1] < sums[0])
+    assert 0 < sum(second_is_smaller) < N
+    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner))
+    assert float(carry.sums.target) == pytest.approx(mean_target(feed, values), rel=1e-9)
+
+
+def test_sac() -> None:
+    """V(s') = min_i Q_targ,i(s', a') − α log π(a' | s'), a' of the policy of now."""
+    agent = sac(S, A, hidden=(4,), activation="tanh", gamma=GAMMA, initial_temperature=0.3)
+    learner, feed = start(agent), make_feed(agent.draws)
+    assert feed.normals is not None
+    values = []
+    for i, s in enumerate(np.asarray(feed.transitions.next_observation[0])):
+        mean, log_deviation = np.split(network(learner.policy, s), 2)
+        u = mean + np.exp(log_deviation) * np.asarray(feed.normals[0, 0, i])
+        log_normal = stats.norm.logpdf(u, mean, np.exp(log_deviation))
+        log_probability = np.sum(log_normal - np.log(1 - np.tanh(u) ** 2))
+        smaller = min(critic(phi, s, np.tanh(u)) for phi in learner.target_critics)
+        values.append(smaller - 0.3 * log_probability)
+    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner))
+    # α is kept in float32.
+    assert float(carry.sums.target) == pytest.approx(mean_target(feed, values), rel=1e-6)

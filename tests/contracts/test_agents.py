@@ -1,0 +1,241 @@
+"""One battery for every agent with every solver, as the training program runs them."""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from mixedne.agents import Agent
+from mixedne.replay import Layout, Replay
+from mixedne.solvers import SolverState
+from mixedne.tasks import resolve_task
+from mixedne.training.assembly import formulation_of, make_agent
+from mixedne.training.collection import transition_sizes
+from mixedne.training.config import SOLVERS, Config, configure
+from mixedne.training.program import no_normaliser
+from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
+from mixedne.training.updates import Updater
+from probes.compilation import compiled_once
+
+TASK = "InvertedPendulum-v5"
+UPDATES = 6
+SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 4, "updates": UPDATES}
+WARMING = {"inner_growth": 0.3, "inner_max": 4, "sigma0": 1e-2}
+"""K_t = ⌊1.3^t⌋, at most 4: 1, 1, 2, 2, 3, 4, 4, …: several calls a cycle, of several sizes."""
+
+
+def small(agent: str, solver: str | None, formulation: str, delta: float, **more: Any) -> Config:
+    langevin = WARMING if solver == "mixedne-ld" else {}
+    return configure(
+        TASK,
+        agent=agent,
+        solver=solver,
+        formulation=formulation,
+        delta=delta,
+        **{**SMALL, **langevin, **more},
+    )
+
+
+REGISTRY: dict[str, Config] = {
+    f"{agent}-{solver}-{formulation}-{delta}": small(agent, solver, formulation, delta)
+    for agent in ("ddpg", "td3")
+    for solver in SOLVERS
+    for formulation, delta in (("nr-mdp", 0.1), ("pr-mdp", 0.1), ("nr-mdp", 0.0))
+} | {"sac": small("sac", None, "nr-mdp", 0.0)}
+
+QUICK = {
+    "ddpg-mixedne-ld-nr-mdp-0.1",
+    "ddpg-mixedne-ld-nr-mdp-0.0",
+    "ddpg-gad-nr-mdp-0.1",
+    "ddpg-extra-adam-pr-mdp-0.1",
+    "td3-mixedne-ld-pr-mdp-0.1",
+    "td3-gad-nr-mdp-0.0",
+    "td3-extra-adam-nr-mdp-0.1",
+    "sac",
+}
+"""Every agent, solver, formulation and δ at least once; the other pairings are slow tests."""
+
+
+def quick_and_slow(names: Iterable[str]) -> list[Any]:
+    return [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in sorted(names)
+    ]
+
+
+class Program:
+    """An updater, some transitions, and a count of compilations."""
+
+    def __init__(self, config: Config) -> None:
+        task, formulation = resolve_task(config.task), formulation_of(config)
+        layout = Layout(transition_sizes(task, formulation))
+        agent = make_agent(config, task)
+        self.config, self.traces = config, 0
+
+        def counting(feed: Any) -> Any:
+            self.traces += 1
+            return agent.oracle(feed)
+
+        counted: Agent = agent._replace(oracle=counting)
+        self.updater = Updater(config, counted, layout)
+        self.replay = Replay.create(None, layout.width, 64, 0)
+        self.replay.append(random_rows(layout))
+        self.normaliser = no_normaliser(task.observation_size)
+
+    def cycle(self, state: SolverState, done: int) -> SolverState:
+        after, reports = self.updater.update(state, self.replay, self.normaliser, done)
+        assert sum(len(call.inner_steps) for call, _ in reports) == self.config.updates
+        return after
+
+    def run(self, cycles: int) -> SolverState:
+        state = self.updater.init()
+        for i in range(cycles):
+            state = self.cycle(state, i * UPDATES)
+        return state
+
+
+def random_rows(layout: Layout) -> Any:
+    """The same transitions whether or not the players' own actions are stored beside."""
+    rng = np.random.default_rng(0)
+    fields = {
+        "observation": rng.standard_normal((64, layout.sizes["observation"])),
+        "action": rng.uniform(-1, 1, (64, layout.sizes["action"])),
+        "reward": rng.standard_normal((64, 1)),
+        "terminated": rng.random((64, 1)) < 0.2,
+        "next_observation": rng.standard_normal((64, layout.sizes["observation"])),
+    }
+    for name in ("agent_action", "adversary_action"):
+        if name in layout.sizes:
+            fields[name] = rng.uniform(-1, 1, (64, layout.sizes[name]))
+    return layout.pack(fields)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with compiled_once(tmp_path_factory.mktemp("compiled")):
+        yield
+
+
+@functools.cache
+def program(config: Config) -> Program:
+    """One for all tests: tracing and compiling are what costs."""
+    return Program(config)
+
+
+@pytest.fixture(params=quick_and_slow(REGISTRY))
+def config(request: pytest.FixtureRequest) -> Config:
+    return REGISTRY[request.param]
+
+
+def described(tree: Any) -> Any:
+    return jax.tree.map(lambda x: (x.shape, x.dtype), tree)
+
+
+def same(one: Any, other: Any) -> None:
+    """Equal to the last bit, random keys too."""
+    first, second = tree_tensors(one, ""), tree_tensors(other, "")
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name], err_msg=name)
+
+
+def distance(one: Any, other: Any) -> float:
+    return float(optax.tree.norm(jax.tree.map(jnp.subtract, one, other)))
+
+
+def test_the_battery(config: Config) -> None:
+    """What must hold of each; in one test, so that each is compiled only once."""
+    here = program(config)
+    first = here.updater.init()
+    shapes, start = described(first), jax.tree.map(np.array, first.players)
+    assert (first.players.adversary is None) == (config.delta == 0)
+
+    # Tree in is tree out, with the same types.
+    one = here.cycle(first, 0)
+    assert described(one) == shapes
+    stored = tree_tensors(one, "")
+    two = here.cycle(one, UPDATES)
+    assert described(two) == shapes
+    assert int(two.step) == 2 * UPDATES
+
+    # All is finite, and everything learned.
+    assert is_finite(tree_tensors(two, ""))
+    assert distance(two.players.agent, start.agent) > 0
+    if config.delta > 0:
+        assert distance(two.players.adversary, start.adversary) > 0
+
+    # Deterministic by seed; and cut anywhere: what a checkpoint holds goes on to the same end.
+    same(two, here.run(2))
+    same(two, here.cycle(restore_tree(here.updater.init(), stored, ""), UPDATES))
+
+    # Compiled once, whatever K_t did and wherever the state came from.
+    assert here.traces == 1
+    if config.solver == "mixedne-ld" and config.delta > 0:
+        t = np.arange(1, 2 * UPDATES + 1)
+        assert len(set(here.updater.inner_steps(t).tolist())) == 4
+
+
+def test_another_seed_is_another_run() -> None:
+    config = REGISTRY["ddpg-mixedne-ld-nr-mdp-0.1"]
+    other = Program(dataclasses.replace(config, seed=1))
+    assert distance(program(config).run(1).players, other.run(1).players) > 0.1
+
+
+@pytest.mark.parametrize("name", quick_and_slow(name for name in REGISTRY if name.endswith("-0.0")))
+def test_alone_the_formulations_are_one(name: str) -> None:
+    """δ = 0: no adversary, and bit for bit the same for NR-MDP and PR-MDP."""
+    config = REGISTRY[name]
+    other = Program(dataclasses.replace(config, formulation="pr-mdp"))
+    same(program(config).run(1), other.run(1))
+
+
+def test_with_an_adversary_the_formulations_differ() -> None:
+    one, other = (
+        program(REGISTRY[f"ddpg-mixedne-ld-{formulation}-0.1"]).run(1)
+        for formulation in ("nr-mdp", "pr-mdp")
+    )
+    assert distance(one.carry.critics, other.carry.critics) > 0
+
+
+@pytest.mark.parametrize("solver", ["mixedne-ld", "gad"])
+def test_ddpg_is_td3_with_its_tricks_off(solver: str) -> None:
+    ddpg = REGISTRY[f"ddpg-{solver}-nr-mdp-0.1"]
+    chosen = ("task", "agent", "solver", "formulation", "delta", "preset")
+    fields = {name: value for name, value in vars(ddpg).items() if name not in chosen}
+    assert (fields["critics"], fields["target_noise"], fields["policy_delay"]) == (1, 0, 1)
+    td3 = configure(TASK, agent="td3", solver=solver, delta=0.1, **fields)
+    same(program(ddpg).run(1), Program(td3).run(1))
+
+
+@pytest.mark.parametrize("agent", ["ddpg", pytest.param("td3", marks=pytest.mark.slow)])
+def test_cold_undamped_chains_of_one_step_are_gad(agent: str) -> None:
+    """K = 1, β = 1, σ0 = 0: MixedNE-LD is gradient ascent-descent with RMSProp."""
+    gad = REGISTRY[f"{agent}-gad-nr-mdp-0.1"]
+    settings: dict[str, Any] = {"inner_max": 1, "beta": 1.0, "sigma0": 0.0, "sigma": gad.sigma}
+    if agent == "td3":
+        settings["target_noise"] = gad.target_noise
+    cold = Program(small(agent, "mixedne-ld", "nr-mdp", 0.1, **settings)).run(2)
+    plain = program(gad).run(2)
+    for one, other in ((cold.players, plain.players), (cold.carry, plain.carry)):
+        jax.tree.map(
+            functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-6), one, other
+        )
+
+
+def test_targets_follow_slowly() -> None:
+    """τ = 1 holds the targets where they began; τ = 0 puts them where the networks are."""
+    config = REGISTRY["ddpg-gad-nr-mdp-0.1"]
+    held = Program(dataclasses.replace(config, tau=1.0))
+    first = held.updater.init()
+    start = jax.tree.map(np.array, (first.carry.target_critics, first.carry.target_players))
+    learner = held.cycle(first, 0).carry
+    same((learner.target_critics, learner.target_players), start)
+    state = Program(dataclasses.replace(config, tau=0.0)).run(1)
+    same(state.carry.target_critics, state.carry.critics)
+    same(state.carry.target_players, state.players)
