@@ -210,13 +210,38 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("mine")
-    assert main(["train", *arguments]) == 2
+    short = [] if not arguments or "--steps" in arguments else ["--steps", "1"]
+    assert main(["train", *arguments, *short]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert said.err.startswith("mixedne: ")
     assert message in said.err
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        (KeyboardInterrupt("saved"), "stopped and saved; go on with: mixedne train a --resume\n"),
+        (KeyboardInterrupt(), "stopped; go on with: mixedne train a --resume\n"),
+    ],
+)
+def test_only_what_was_saved_is_said_to_be(
+    stop: KeyboardInterrupt,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def train_config(*_: Any, **__: Any) -> None:
+        raise stop
+
+    monkeypatch.setattr("mixedne.training.run.train_config", train_config)
+    monkeypatch.setattr("sys.argv", ["mixedne", "train", "a"])
+    command = parse(["train", "InvertedPendulum"])
+    with pytest.raises(KeyboardInterrupt):
+        command.run()
+    assert capsys.readouterr().err == message
 
 
 def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,8 +95,9 @@ Examples:
         try:
             with noted_warnings(), watching(config) as watch:
                 run = train_config(config, out=self.out, resume=self.resume, watch=watch)
-        except KeyboardInterrupt:
-            note(f"stopped and saved; go on with: {_command_to_resume()}")
+        except KeyboardInterrupt as stop:
+            done = "stopped and saved" if stop.args else "stopped"
+            note(f"{done}; go on with: {_command_to_resume()}")
             raise
         results = last_evaluation(run.path)
         if self.json:

@@ -88,7 +88,7 @@ def train_config(
     """Train by a complete configuration.
 
     An interruption (Ctrl-C, SIGTERM) is heeded after the cycle under way: the run is saved, and
-    then ``KeyboardInterrupt`` is raised.
+    then ``KeyboardInterrupt("saved")`` is raised; a second one is heeded at once.
     """
     hold_to_one_thread()
     from mixedne.training.folder import RunFolder, default_folder
@@ -102,7 +102,7 @@ def train_config(
             trainer = Trainer(config, folder)
             trainer.begin(resume=resume)
             if not trainer.run(watch, interrupted):
-                raise KeyboardInterrupt
+                raise KeyboardInterrupt("saved")
     except OSError as error:
         kept = "nothing is saved yet"
         if trainer is not None and trainer.saved is not None:
