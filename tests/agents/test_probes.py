@@ -18,6 +18,7 @@ from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.collection import transition_sizes
 from mixedne.training.config import configure
+from mixedne.training.metrics import read_metrics
 from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
 from mixedne.training.updates import Updater
@@ -155,6 +156,7 @@ def solves_the_game(out: Path, agent: str, solver: str, formulation: str) -> Non
         formulation=formulation,
         delta=DELTA,
         steps=2000,
+        metrics_every=500,
         **langevin,
     )
     mine, its = trained.actions()
@@ -162,6 +164,8 @@ def solves_the_game(out: Path, agent: str, solver: str, formulation: str) -> Non
     assert (its * SIGNS[:, 0]).max() < -0.7
     # The critic is the same for both players, and knows what the adversary costs.
     np.testing.assert_allclose(trained.values(), 2 * [NASH[formulation]], atol=0.05)
+    # Both act in the world: its returns are no better (the agent alone gets 0.96 with this noise).
+    assert read_metrics(out)[-1]["return_mean"] < NASH[formulation] + 0.03
 
 
 @pytest.mark.parametrize("agent", ["ddpg", "td3"])

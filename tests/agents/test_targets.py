@@ -25,15 +25,14 @@ def double() -> Iterator[None]:
 
 def make_feed(draws: int) -> Feed:
     rng = np.random.default_rng(0)
-    fields = (
-        rng.standard_normal((1, N, S)),
-        rng.uniform(-1, 1, (1, N, A)),
-        rng.standard_normal((1, N)),
-        np.array([[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]]),
-        rng.standard_normal((1, N, S)),
+    transitions = Transition(
+        jnp.asarray(rng.standard_normal((1, N, S))),
+        jnp.asarray(rng.uniform(-1, 1, (1, N, A))),
+        jnp.asarray(rng.standard_normal((1, N))),
+        jnp.array([[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]]),
+        jnp.asarray(rng.standard_normal((1, N, S))),
     )
-    normals = jnp.asarray(rng.standard_normal((1, draws, N, A)))
-    return Feed(Transition(*map(jnp.asarray, fields)), normals, None)
+    return Feed(transitions, jnp.asarray(rng.standard_normal((1, draws, N, A))), None)
 
 
 def start(agent: Agent) -> Any:

@@ -120,12 +120,12 @@ class TwoPlayer(Probe):
 
     and if the adversary pulled the wrong way it would be 1 in either.
 
-    A reward with its peak inside, such as 1 − (ā − c)², would be no such probe under NR-MDP: the
-    adversary answers any a with the end ±1 that is farther, so max_a min_b is 1 − δ², at
-    (1 − δ) a = c; but to either end the agent has the perfect answer a = (c ∓ δ) / (1 − δ), so
-    min_b max_a is 1. The two differ: the only equilibria are mixed, with the adversary at +1 and
-    −1 half the time each. Nor can a smooth reward have any equilibrium of NR-MDP inside: there
-    R' = 0, R'' ≤ 0 for the agent and R'' ≥ 0 for the adversary, so neither has anything to gain.
+    A reward with its peak inside, such as 1 − (ā − c)² with |c| ≤ 1 − 2δ, would be no such probe
+    under NR-MDP. The adversary answers any a with the end ±1 that is farther, so max_a min_b is
+    1 − δ², at (1 − δ) a = c; but to either end the agent has the perfect answer
+    a = (c ∓ δ) / (1 − δ), so min_b max_a is 1. The two differ: the only equilibria are mixed,
+    with the adversary at +1 and at −1 half the time each. Nor can a smooth reward have a strict
+    equilibrium of NR-MDP inside: there R' = 0, and R'' < 0 for the agent but > 0 for the adversary.
     """
 
     def reward(self, action: float) -> float:
