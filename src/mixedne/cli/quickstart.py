@@ -151,13 +151,14 @@ def by_run(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
 
 
 def _training(folder: Path, solver: str, delta: float, seed: int, steps: int) -> list[str]:
-    """The command of one run: the authors' preset, which learns this task sooner."""
+    """The command of one run: the authors' preset, with an update for every step."""
     settings = {
         "solver": solver,
         "delta": delta,
         "seed": seed,
         "steps": steps,
         "preset": "authors",
+        "updates": 100,
         "evaluate-every": 0,
         "out": folder,
     }

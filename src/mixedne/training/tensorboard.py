@@ -25,7 +25,7 @@ class TensorBoard:
     def write(self, *lines: dict[str, Any]) -> None:
         """Add the numbers of these lines."""
         for line in lines:
-            place = f"mass {line['mass']:g}/" if "mass" in line else ""
+            place = f"mass_{line['mass']:g}/" if "mass" in line else ""
             for name, value in line.items():
                 if name not in _NO_SCALARS and value is not None:
                     tag = f"{line['kind']}/{place}{name}"
