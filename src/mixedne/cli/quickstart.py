@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ Examples:
     An earlier quickstart there goes on where it stopped."""
     seeds: int = 3
     """Runs of each kind."""
-    steps: int = 50_000
+    steps: int = 45_000
     """Environment steps of each run."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Runs at a time; by default one for each core."""
@@ -106,7 +107,7 @@ Examples:
             counting(f"Training on {TASK}", "runs") as tell,
             ThreadPoolExecutor(self.workers or len(os.sched_getaffinity(0))) as pool,
         ):
-            waiting = [pool.submit(_call, job) for job in jobs]
+            waiting = [pool.submit(_call, job, out / "compiled") for job in jobs]
             try:
                 for done, finished in enumerate(as_completed(waiting), 1):
                     finished.result()
@@ -114,6 +115,7 @@ Examples:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        shutil.rmtree(out / "compiled", ignore_errors=True)
         return folders
 
     def _evaluate(self, out: Path, folders: dict[str, list[Path]]) -> "pl.DataFrame":
@@ -166,8 +168,10 @@ def _training(folder: Path, solver: str, delta: float, seed: int, steps: int) ->
     return [sys.executable, "-m", "mixedne.cli.main", "train", TASK, *options, "--resume"]
 
 
-def _call(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _call(command: Sequence[str], cache: Path) -> None:
+    # Runs that differ in their seed alone share their compiled programs.
+    environment = {"JAX_COMPILATION_CACHE_DIR": str(cache.resolve()), **os.environ}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["it was killed"])[-1]
         raise TrainingError(f"a run failed, and the others with it: {reason}")
