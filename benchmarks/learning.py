@@ -81,7 +81,8 @@ def _row(config: dict[str, Any], paths: list[Path]) -> str:
             .agg(pl.col("return").mean())["return"]
             .to_numpy()
         )
-        cells.append(f"{means.mean():.0f} ({means.min():.0f} to {means.max():.0f})")
+        spread = f" ({means.min():.0f} to {means.max():.0f})" if len(means) > 1 else ""
+        cells.append(f"{means.mean():.0f}{spread}")
     first = [config["agent"], config["solver"] or "–", f"{config['delta']:g}"]
     words = [*first, _settings(config), str(config["steps"]), str(len(paths))]
     return f"| {' | '.join([*words, *cells, _curve(config, paths)])} |"

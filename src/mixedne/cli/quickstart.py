@@ -51,9 +51,9 @@ Examples:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Where to write; by default a new folder named quickstart, quickstart-2, …
     An earlier quickstart there goes on where it stopped."""
-    seeds: int = 3
+    seeds: int = 2
     """Runs of each kind."""
-    steps: int = 45_000
+    steps: int = 50_000
     """Environment steps of each run."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Runs at a time; by default one for each core."""

@@ -23,7 +23,7 @@ CURVES = (
 def draw_sweep(curves: Mapping[str, pl.DataFrame], axis: str, title: str) -> Figure:
     """Bold: the mean over runs; thin: each run. ``curves`` have columns run, ``axis``, return."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        figure = Figure(figsize=(6.4, 4.6), layout="constrained")
         axes = figure.subplots()
         for (label, table), (color, line, marker) in zip(curves.items(), CURVES, strict=False):
             for _, run in table.group_by("run", maintain_order=True):
@@ -50,7 +50,8 @@ def draw_sweep(curves: Mapping[str, pl.DataFrame], axis: str, title: str) -> Fig
         axes.set_xlabel(f"{axis}, as a multiple of the task's own")
         axes.set_ylabel("return of an episode")
         axes.set_title(title)
-        axes.legend(title="bold: mean of the runs; thin: each run")
+        title = "bold: mean of the runs; thin: each run"
+        figure.legend(loc="outside lower center", ncols=2, title=title)
     return figure
 
 
