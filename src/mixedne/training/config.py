@@ -262,8 +262,8 @@ def default_config(
 
 def exploration(agent: str, task: str, delta: float, solver: str) -> dict[str, Any]:
     """σ0 and σ from the paper's tables, or the fallback outside them."""
-    found = presets.table_values(agent, task, delta, solver)
-    return {name: (found or FALLBACK)[name] for name in (found or FALLBACK) if name in FALLBACK}
+    values = presets.table_values(agent, task, delta, solver) or FALLBACK
+    return {name: value for name, value in values.items() if name in FALLBACK}
 
 
 def is_in_tables(config: Config) -> bool:
