@@ -135,9 +135,12 @@ def vpg(
 
     def prepare(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
         """Play with the players of this turn; each against the other as given."""
-        evidence, total = episodes(key, Players(own.agent, opponent.adversary))
-        if own is not opponent and formulation.has_adversary:
-            others, _ = episodes(key, Players(opponent.agent, own.adversary))
+        if own is opponent or not formulation.has_adversary:
+            evidence, total = episodes(key, own)
+        else:
+            first, second = jax.random.split(key)
+            evidence, total = episodes(first, Players(own.agent, opponent.adversary))
+            others, _ = episodes(second, Players(opponent.agent, own.adversary))
             evidence = Players(evidence.agent, others.adversary)
         return Carry(evidence, carry.returns + total, carry.turns + 1)
 
