@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from mixedne import optimizers, solvers
 from mixedne.agents import PolicyGradientAgent, vpg
@@ -70,7 +71,7 @@ def log_density(network: Any, s: float, a: float) -> float:
 
 def by_differences(function: Callable[[Any], float], tree: Any, step: float = 1e-6) -> Any:
     """The gradient of a function of a tree, number by number."""
-    flat, restore = jax.flatten_util.ravel_pytree(tree)
+    flat, restore = ravel_pytree(tree)
     numbers = np.asarray(flat)
     slopes = []
     for i in range(len(numbers)):
@@ -166,8 +167,8 @@ def test_the_players_share_their_episodes_only_where_both_stand() -> None:
         together.evidence.agent.observation, together.evidence.adversary.observation
     )
     apart = jax.jit(agent.oracle.prepare)(jax.random.key(0), agent.open_carry(), own, other)
-    seen = [np.asarray(evidence.observation) for evidence in apart.evidence]
-    assert not np.array_equal(*seen)
+    first, second = (np.asarray(evidence.observation) for evidence in apart.evidence)
+    assert not np.array_equal(first, second)
 
 
 def test_one_player_has_no_adversary() -> None:
@@ -255,15 +256,15 @@ def test_mixedne_ld_as_the_paper_prints_it() -> None:
             m = jax.tree.map(lambda m, g: alpha * m + (1 - alpha) * g * g, m, g)
             scale = jax.tree.map(lambda m: np.sqrt(np.asarray(m) + epsilon), m)
 
-            def step(z: Any, g: Any, c: Any, xi: Any, sign: int, turn: int = turn) -> Any:
+            def step(sign: int, z: Any, g: Any, c: Any, xi: Any, turn: int = turn) -> Any:
                 kick = np.sqrt(2 * eta) * sigma * c**-0.5 * np.asarray(xi[turn])
                 return np.asarray(z) + sign * eta * np.asarray(g) / c + kick
 
             theta_n = jax.tree.map(
-                lambda *parts: step(*parts, 1), theta_n, g.agent, scale.agent, xi.agent
+                functools.partial(step, 1), theta_n, g.agent, scale.agent, xi.agent
             )
             omega_n = jax.tree.map(
-                lambda *parts: step(*parts, -1), omega_n, g.adversary, scale.adversary, xi.adversary
+                functools.partial(step, -1), omega_n, g.adversary, scale.adversary, xi.adversary
             )
             theta_bar, omega_bar = (
                 jax.tree.map(lambda bar, new: (1 - beta) * bar + beta * new, bar, new)
