@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from mixedne import InvalidInputError, load_policy
 from mixedne.errors import TrainingError
+from mixedne.solvers import Controls, solve
+from mixedne.training.assembly import make_vpg, solver_maker
 from mixedne.training.config import Config, configure
 from mixedne.training.group import check_alike
+from mixedne.training.lanes import Program
 from mixedne.training.loop import Status
 from mixedne.training.metrics import read_metrics
 from mixedne.training.run import train_config, train_group
+from mixedne.training.streams import Stream, key
 from probes.compilation import compiled_once
 
 TIMES = ("seconds", "steps_per_second")
@@ -122,3 +127,34 @@ def test_a_run_that_diverges_harms_no_other(alone: Path, tmp_path: Path) -> None
 def test_what_cannot_share_a_program(other: Config, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         check_alike([small(), other])
+
+
+def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
+    """η and σ_k = σ0 (1 − decay)^k reach each lane, in every call from where the last one ended."""
+    settings: dict[str, Any] = {"thermal_decay": 0.1, "metrics_every": 5}
+    configs = [
+        small(0, eta=1e-2, sigma0=0.5, **settings),
+        small(1, eta=3e-2, sigma0=2.0, **settings),
+    ]
+    program = Program(configs[0])
+    states = [program.init(config.seed) for config in configs]
+    for done, count in ((0, 5), (5, 3)):
+        ended = program.advance(configs, states, done, count)
+        states = [state for state, _ in ended]
+    agent = make_vpg(configs[0])
+    solver = solver_maker(configs[0])(agent.oracle)
+
+    @jax.jit
+    def alone(key: jax.Array, state: Any, temperature: jax.Array, eta: jax.Array) -> Any:
+        controls = Controls(jnp.full(8, 2), temperature, jnp.full(8, eta))
+        return solve(solver, key, state._replace(carry=agent.open_carry()), controls)[0]
+
+    for config, state in zip(configs, states, strict=True):
+        sigma = [config.sigma0 * 0.9**k for k in range(1, 9)]
+        start, run_key = program.init(config.seed), key(config.seed, Stream.UPDATE)
+        expected = alone(run_key, start, jnp.array(sigma), jnp.float32(config.eta))
+        jax.tree.map(
+            lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4),
+            state.players,
+            expected.players,
+        )
