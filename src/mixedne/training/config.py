@@ -280,16 +280,20 @@ def check_wishes(config: Config, default: Config) -> None:
         raise InvalidInputError(
             f"{config.agent} needs a solver: {', '.join(SOLVERS[:-1])} or {SOLVERS[-1]}"
         )
-    without_effect = {
-        "solver mixedne-ld": () if config.solver == "mixedne-ld" else _LANGEVIN_ONLY,
-        "solver mixedne-ld or gad": _RMS_ONLY if config.solver in (None, "extra-adam") else (),
-        "agent ddpg or td3": _TWO_PLAYERS_ONLY if config.agent == "sac" else (),
-        "agent sac": () if config.agent == "sac" else _SAC_ONLY,
-    }
-    for needed, names in without_effect.items():
+    for needed, names in without_effect(config.agent, config.solver).items():
         for name in names:
             if getattr(config, name) != getattr(default, name):
                 raise InvalidInputError(f"{name} has an effect only with {needed}")
+
+
+def without_effect(agent: str, solver: str | None) -> dict[str, tuple[str, ...]]:
+    """The fields that do nothing for an agent and a solver, by what they would need."""
+    return {
+        "solver mixedne-ld": () if solver == "mixedne-ld" else _LANGEVIN_ONLY,
+        "solver mixedne-ld or gad": _RMS_ONLY if solver in (None, "extra-adam") else (),
+        "agent ddpg or td3": _TWO_PLAYERS_ONLY if agent == "sac" else (),
+        "agent sac": () if agent == "sac" else _SAC_ONLY,
+    }
 
 
 def check_agent(agent: str) -> None:

@@ -1,0 +1,130 @@
+"""Measures this machine for an estimate: what a worker's core needs for the units of ``costs``.
+
+``python -m mixedne.studies.calibration TASK…`` prints one line of JSON. It takes some ten seconds,
+most of them for compilation, and counts the processor's time, so that other work on the machine
+disturbs it little. The study's own process calls it as a process, and so needs no JAX.
+"""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mixedne.errors import TrainingError
+from mixedne.studies.costs import UnitCosts, update_seconds
+from mixedne.tasks import Shift, Task, make_worlds, resolve_task
+
+TASK = "HalfCheetah-v5"
+"""On which updates and acting are measured."""
+
+WORLDS = 16
+STEPS = 40
+ROUNDS = 3
+"""The fastest counts: disturbances only ever add."""
+
+
+def calibrate(tasks: Sequence[str]) -> UnitCosts:
+    """The unit costs of this machine, measured in a process of its own."""
+    command = [sys.executable, "-m", "mixedne.studies.calibration", *tasks]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["it was killed"])[-1]
+        raise TrainingError(f"the calibration failed: {reason}")
+    return UnitCosts(**json.loads(done.stdout))
+
+
+def measure(tasks: Sequence[str]) -> UnitCosts:
+    """The unit costs, measured in this process."""
+    weight_seconds, collecting_seconds = _measure_training()
+    start_seconds = time.process_time()  # since the process began
+    return UnitCosts(
+        weight_seconds=weight_seconds,
+        acting_seconds=max(collecting_seconds - _measure_step(resolve_task(TASK)), 0.0),
+        start_seconds=start_seconds,
+        step_seconds={task.name: _measure_step(task) for task in map(resolve_task, tasks)},
+    )
+
+
+def _measure_step(task: Task) -> float:
+    """One step of a task in a batch of worlds."""
+    worlds = make_worlds(task, [(Shift(), seed) for seed in range(WORLDS)], threads=1)
+    generator = np.random.default_rng(0)
+    size = (WORLDS, task.action_size)
+    counts = []
+
+    def steps() -> None:
+        worlds.reset()
+        done = 0
+        for _ in range(STEPS):
+            if not len(worlds.active):
+                break
+            actions = generator.uniform(task.action_low, task.action_high, size)
+            done += len(worlds.active)
+            step = worlds.step(actions[: len(worlds.active)])
+            worlds.keep(~(step.terminated | step.truncated))
+        counts.append(done)
+
+    try:
+        return _fastest(steps) / max(counts)
+    finally:
+        worlds.close()
+
+
+def _measure_training() -> tuple[float, float]:
+    """A weight's share of an inner update, and a step of collection.
+
+    Measured on two-player DDPG with chains of 15.
+    """
+    from mixedne.replay import Layout, Replay
+    from mixedne.training.assembly import formulation_of, make_agent, make_policies
+    from mixedne.training.collection import Collector, transition_sizes
+    from mixedne.training.config import configure
+    from mixedne.training.folder import as_json
+    from mixedne.training.program import no_normaliser
+    from mixedne.training.run import hold_to_one_thread
+    from mixedne.training.updates import Updater
+
+    hold_to_one_thread()
+    config = configure(TASK, inner_growth=100.0, updates=15)  # K_t is 15 throughout
+    task, formulation = resolve_task(config.task), formulation_of(config)
+    agent, layout = make_agent(config, task), Layout(transition_sizes(task, formulation))
+    replay = Replay.create(None, layout.width, 10_000, 0)
+    replay.append(np.random.default_rng(0).standard_normal((10_000, layout.width), np.float32))
+    updater = Updater(config, agent, layout)
+    normaliser = no_normaliser(task.observation_size)
+    state = updater.init()
+
+    def update() -> None:
+        nonlocal state
+        state, reports = updater.update(state, replay, normaliser, 0)
+        for _, report in reports:
+            float(report.payoff)  # waits for it
+
+    update()  # compiles
+    update_share = _fastest(update) / (config.updates * config.inner_max)
+    weights = update_seconds(as_json(config), task, UnitCosts(weight_seconds=1.0))
+    policies = make_policies(config, task, agent.policy_head, state.players, normaliser)
+    collector = Collector(task, formulation, layout.columns, 0, exploration=config.sigma)
+    try:
+        collecting = _fastest(lambda: collector.collect(policies, 100, 0, at_random=False)) / 100
+    finally:
+        collector.close()
+    return update_share / weights, collecting
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Seconds of processor time that the work takes at best."""
+    times = []
+    for _ in range(ROUNDS):
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+if __name__ == "__main__":
+    print(json.dumps(dataclasses.asdict(measure(sys.argv[1:]))))
