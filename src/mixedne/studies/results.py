@@ -132,6 +132,4 @@ def _planned(paths: Iterable[Path], study: str) -> set[str]:
     there = [plan for plan in plans if plan.is_file()]
     if not there:
         raise InvalidInputError(f"there is no study {study} in {plans[0].parent}")
-    return {
-        run["identifier"] for plan in there for run in json.loads(plan.read_text())["runs"]
-    }
+    return {run["identifier"] for plan in there for run in json.loads(plan.read_text())["runs"]}

@@ -59,9 +59,7 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
 def nominal_returns(search: Search, table: pl.DataFrame) -> dict[str, float]:
     """Mean return of each run's nominal episodes, by identifier; no other row has a say."""
     seeds = [episode_seed(search.seed, number) for number in range(search.episodes)]
-    nominal = {
-        task: resolve_task(task).nominal_rho for task in table["task"].unique().drop_nulls()
-    }
+    nominal = {task: resolve_task(task).nominal_rho for task in table["task"].unique().drop_nulls()}
     rho = pl.col("task").replace_strict(nominal, return_dtype=pl.Float64, default=None)
     rows = table.filter(
         pl.col("mass") == 1,
@@ -83,6 +81,18 @@ def reported(study: Study, choices: Sequence[Choice]) -> list[PlannedRun]:
         planned({**choice.fields, "seed": seed}, study.evaluations)
         for seed in study.runs[0].seeds
         for choice in choices
+    ]
+
+
+def expected(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """As many runs as will be reported, before it is known which: for estimates."""
+    if study.search is None:
+        return []
+    first = {run.case: run for run in reversed(runs)}
+    return [
+        planned({**run.fields, "seed": seed}, study.evaluations)
+        for run in first.values()
+        for seed in study.runs[0].seeds
     ]
 
 
