@@ -151,10 +151,10 @@ Examples:
                 outcome = conduct(
                     spec, folder, executor, retries=self.retries, watching=watching, say=note
                 )
+                self._print(spec, folder, outcome, time.monotonic() - started)
         except KeyboardInterrupt:
             note(f"stopped; go on with: {shlex.join(['mixedne', *sys.argv[1:]])}")
             raise
-        self._print(spec, folder, outcome, time.monotonic() - started)
         if outcome.failed:
             first = next(iter(outcome.failed.items()))
             raise TrainingError(
@@ -252,7 +252,7 @@ def _print_choices(choices: "list[Choice]") -> None:
             str(choice.candidates),
             f"{choice.mean_return:.1f}",
             _values(choice.chosen),
-            "–" if choice.paper is None else _values(choice.paper),
+            _values(choice.paper or {}),
         ]
         for choice in choices
     ]
@@ -286,10 +286,11 @@ def _print_results(table: "pl.DataFrame") -> None:
 
 
 def _values(values: Mapping[str, Any]) -> str:
-    return ", ".join(
+    words = [
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in values.items()
-    )
+    ]
+    return ", ".join(words) or "–"
 
 
 def _range(seeds: set[int]) -> str:

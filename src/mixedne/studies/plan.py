@@ -67,10 +67,13 @@ class PlannedRun:
 def expand(study: Study) -> list[PlannedRun]:
     """The runs of a study; of a search, those that are compared."""
     if study.search is None:
-        return _expand(study.runs, study.evaluations)
-    blocks = [dataclasses.replace(block, seeds=study.search.seeds) for block in study.runs]
-    _expand(study.runs, study.evaluations)  # finds now what could not be evaluated later
-    return _expand(blocks, (study.search.evaluation,))
+        runs = _expand(study.runs, study.evaluations)
+    else:
+        blocks = [dataclasses.replace(block, seeds=study.search.seeds) for block in study.runs]
+        runs = _expand(blocks, (study.search.evaluation,))
+    for block in study.runs:  # what a search would find out only in the end
+        _check_evaluations(block, study.evaluations)
+    return runs
 
 
 def planned(fields: Mapping[str, Any], evaluations: Sequence[Grid] = ()) -> PlannedRun:
@@ -135,7 +138,6 @@ def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[Plan
     order: dict[str, int] = {}
     for block in blocks:
         for fields in _configurations(block):
-            _check_evaluations(block, fields["task"], evaluations)
             for place, seed in enumerate(block.seeds):
                 run = planned({**fields, "seed": seed}, evaluations)
                 found.setdefault(run.identifier, run)
@@ -199,12 +201,13 @@ def _sensible(agent: str, solver: str, formulation: str, delta: float) -> dict[s
     return {"solver": solver, "delta": delta, "formulation": formulation}
 
 
-def _check_evaluations(block: Block, task: str, evaluations: Iterable[Grid]) -> None:
-    found = resolve_task(task)
-    for grid in evaluations:
-        for shift in grid.shifts():
+def _check_evaluations(block: Block, evaluations: Iterable[Grid]) -> None:
+    """Refuse shifts that a task of the block does not have."""
+    shifts = [shift for grid in evaluations for shift in grid.shifts()]
+    for task in map(resolve_task, block.tasks):
+        for shift in shifts:
             try:
-                check_axes(found.id, found.axes, shift)
+                check_axes(task.id, task.axes, shift)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}, evaluations: {error}") from None
 

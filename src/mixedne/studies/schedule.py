@@ -100,14 +100,15 @@ def run_all(
     waiting = deque(Job(job) for job in jobs(left))
     running: list[Job] = []
     try:
+        _start(folder, executor, waiting, running, board)
         while waiting or running:
-            _start(folder, executor, waiting, running, board)
             for event in executor.poll(POLL):
                 board.running[event.job.name] = event
                 if event.kind != "progress":
                     del board.running[event.job.name]
                     running.remove(event.job)
                     _settle(event, waiting, board, retries)
+            _start(folder, executor, waiting, running, board)
             board.seconds_left = clock.left(waiting, board.running)
             show(board)
             board.news.clear()

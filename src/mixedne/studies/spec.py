@@ -284,7 +284,7 @@ class _Table:
             for key, value in given.items():
                 check_choice("a field", key, OVERRIDES)
                 values = _check_list(key, value) if isinstance(value, list) else [value]
-                if OVERRIDES[key] and not isinstance(values[0], list):
+                if OVERRIDES[key] and isinstance(value, list) and not isinstance(value[0], list):
                     values = [values]  # one list, not several values
                 found.append((key, tuple(values)))
         return tuple(found)

@@ -14,6 +14,7 @@ are whole, without opening them.
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -78,11 +79,8 @@ class StudyFolder:
         there = set()
         with contextlib.suppress(FileNotFoundError):
             there = set(os.listdir(self.runs))
-        hashes: dict[Grid, str] = {}
         left = []
         for run in runs:
-            for grid in run.evaluations:
-                hashes.setdefault(grid, evaluation_hash(grid))
             made = read_finished(self.runs / run.name) if run.name in there else NOTHING
             if not (
                 made.trained and {hashes[grid] for grid in run.evaluations} <= made.evaluations
@@ -93,8 +91,9 @@ class StudyFolder:
     def freeze(self, study: str, runs: Sequence[PlannedRun]) -> str | None:
         """Write a study's plan; says so if it had another one."""
         path = self.studies / f"{study}.json"
-        document = {"format_version": FORMAT_VERSION, "study": study, "runs": plan_json(runs)}
-        text = json.dumps(document, indent=1) + "\n"
+        head = json.dumps({"format_version": FORMAT_VERSION, "study": study})[:-1]
+        listed = ",\n".join(json.dumps(run) for run in plan_json(runs))  # a run a line
+        text = f'{head}, "runs": [\n{listed}\n]}}\n'
         said = None
         if path.is_file():
             old = path.read_text()
@@ -111,6 +110,7 @@ def plan_json(runs: Iterable[PlannedRun]) -> list[dict[str, Any]]:
     return [{"run": run.name, "identifier": run.identifier, **run_to_json(run)} for run in runs]
 
 
+@functools.cache
 def evaluation_hash(grid: Grid) -> str:
     """Tells evaluations apart."""
     text = json.dumps(dataclasses.asdict(grid), sort_keys=True)
@@ -132,11 +132,7 @@ def read_finished(folder: Path) -> Finished:
     """What is finished of a run; a file that is not whole counts for nothing."""
     try:
         said = json.loads((folder / FINISHED).read_text())
-        damaged = {
-            name
-            for name, size in said["files"].items()
-            if not os.path.exists(f"{folder}/{name}") or os.stat(f"{folder}/{name}").st_size != size
-        }
+        damaged = {name for name, size in said["files"].items() if _size(folder, name) != size}
         if said["format_version"] != FORMAT_VERSION or damaged - {EVALUATION}:
             return NOTHING
         return Finished(trained=True, evaluations=frozenset(() if damaged else said["evaluations"]))
@@ -156,6 +152,13 @@ def mark_finished(folder: Path, identifier: str, evaluations: Iterable[Grid] = (
     }
     with write_beside(folder / FINISHED) as temporary:
         temporary.write_text(json.dumps(document) + "\n")
+
+
+def _size(folder: Path, name: str) -> int | None:
+    try:
+        return os.stat(f"{folder}/{name}").st_size
+    except FileNotFoundError:
+        return None
 
 
 class Locks:
