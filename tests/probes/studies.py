@@ -103,9 +103,24 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def has_checkpoint(out: Path) -> bool:
-    """Whether a run is under way and has saved something."""
-    return any(out.glob("runs/*/checkpoint/step-*.safetensors"))
+def newest(out: Path, *, seed: int) -> int:
+    """The step of a run's newest checkpoint; 0 before there is one."""
+    files = out.glob(f"runs/*-seed{seed}-*/checkpoint/step-*.safetensors")
+    return max((int(file.stem.removeprefix("step-")) for file in files), default=0)
+
+
+def has_checkpoint(out: Path, *, seed: int) -> bool:
+    """Whether a run has saved something."""
+    return newest(out, seed=seed) > 0
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process, of which nobody may be the parent any more, has ended."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rsplit(")", 1)[1].split()[0] == "Z"
 
 
 def policies(out: Path) -> dict[str, bytes]:

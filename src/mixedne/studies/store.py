@@ -82,9 +82,8 @@ class StudyFolder:
         left = []
         for run in runs:
             made = read_finished(self.runs / run.name) if run.name in there else NOTHING
-            if not (
-                made.trained and {hashes[grid] for grid in run.evaluations} <= made.evaluations
-            ):
+            needed = map(evaluation_hash, run.evaluations)
+            if not (made.trained and made.evaluations.issuperset(needed)):
                 left.append(run)
         return left
 
