@@ -77,7 +77,8 @@ def test_kills_and_interruptions_cost_no_bit(
     # A worker is killed: its run goes on in another.
     process = start_study(laboratory, study, out)
     wait_until(lambda: has_checkpoint(out, seed=0), process)
-    os.kill(*workers(process), signal.SIGKILL)
+    [worker] = workers(process)
+    os.kill(worker, signal.SIGKILL)
     assert process.stderr is not None
     said = process.stderr.readline()
     assert "seed0" in said

@@ -31,8 +31,14 @@ def test_identifiers_stay() -> None:
 
 
 def test_identifiers_know_what_changes_a_result_and_only_that() -> None:
-    same = [{"tensorboard": True}, {"checkpoint_every": 7}, {"sigma0": 1e-3}]
-    other = [{"seed": 1}, {"steps": 7}, {"eta": 1.0}, {"hidden": (8,)}, {"delta": 0.0}]
+    same: list[dict[str, Any]] = [{"tensorboard": True}, {"checkpoint_every": 7}, {"sigma0": 1e-3}]
+    other: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"steps": 7},
+        {"eta": 1.0},
+        {"hidden": (8,)},
+        {"delta": 0.0},
+    ]
     assert all(identifier(fields(**wish)) == identifier(fields()) for wish in same)
     assert len({identifier(fields(**wish)) for wish in [{}, *other]}) == len(other) + 1
     # What a later version adds, at the value of its default, leaves them as they are.
@@ -117,7 +123,7 @@ def test_the_searches(agent: str, deltas: int, size: int) -> None:
 
 def test_vpgs_searches_are_equal_too() -> None:
     """By the lists alone, for they can be counted before the agent is there."""
-    sizes = {}
+    sizes: dict[str, int] = {}
     for block in find_study("equal-search-vpg").runs:
         size = 1
         for _, values in block.overrides:

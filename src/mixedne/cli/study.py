@@ -84,7 +84,7 @@ Examples:
             raise InvalidInputError("study needs a name or a file, e.g. mixedne study smoke")
         if self.out is None and not self.dry_run:
             raise InvalidInputError("study needs a folder: pass --out DIR")
-        check_number("workers", self.workers or 1, at_least=1)
+        check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
         check_number("retries", self.retries, at_least=0)
         if self.address is not None and self.executor != "ray":
             raise InvalidInputError("--address has an effect only with --executor ray")

@@ -43,6 +43,7 @@ def conduct(
     say: Callable[[str], None],
 ) -> Outcome:
     """Do all runs of a study that are not done."""
+    runs = expand(study)
     folder.open()
 
     def do(runs: list[PlannedRun], name: str, title: str) -> Board:
@@ -52,7 +53,6 @@ def conduct(
         with watching(title) as show:
             return run_all(folder, runs, executor(), retries=retries, show=show)
 
-    runs = expand(study)
     if study.search is None:
         board = do(runs, study.name, "runs")
         return Outcome(runs, board.total, board.failed, board.retried, None)
