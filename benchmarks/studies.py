@@ -5,8 +5,8 @@
 
 The first does the same study with one worker and with two, in turn, and prints how many times the
 throughput two reach; a round's order alternates. Runs are two-player DDPG with MixedNE-LD on
-HalfCheetah with the paper's networks. Start-up and compilation count. The second prints the table of
-docs/studies.md from the unit costs in ``mixedne.studies.costs``.
+HalfCheetah with the paper's networks. Start-up and compilation count. The second prints the table
+of docs/studies.md from the unit costs in ``mixedne.studies.costs``.
 """
 
 import argparse

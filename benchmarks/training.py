@@ -1,11 +1,13 @@
 """Speed of training against other libraries, in turn on one core.
 
     make peers
-    python benchmarks/training.py [--rounds 5] [--only end-to-end|inner] [--core 0]
+    python benchmarks/training.py [--rounds 5] [--only end-to-end|inner|vpg] [--core 0]
 
 ``end-to-end``  steps of HalfCheetah-v5 a second, with one update a step: ours against TD3 of SBX
                 and of Stable-Baselines3.
 ``inner``       one inner update of two-player DDPG with MixedNE-LD: ours against eager PyTorch.
+``vpg``         one outer step of two-player VPG with MixedNE-LD: ours, per seed, against eager
+                PyTorch with one seed.
 
 Every run is a process of its own, ours with this Python and the peers with that of
 ``.venv-peers``. In each round all programs run once, one after the other, and the ratios are
@@ -86,6 +88,18 @@ COMPARISONS = {
                 Case("inner update, no noise", "own/inner_update.py", QUIET),
                 (Case("eager PyTorch, no noise", "peers/torch_inner_update.py", QUIET),),
             ),
+        ),
+    ),
+    "vpg": Comparison(
+        "milliseconds_per_step",
+        "ms per seed",
+        faster_is_more=False,
+        pairs=tuple(
+            (
+                Case(f"VPG, {seeds} at once", "own/vpg.py", ("--seeds", str(seeds))),
+                (Case("eager PyTorch, one seed", "peers/torch_vpg.py", ("--steps", "20")),),
+            )
+            for seeds in (5, 8, 1)
         ),
     ),
 }
@@ -178,6 +192,7 @@ def main() -> None:
     sizes = {
         "end-to-end": ("--steps", str(arguments.steps)),
         "inner": ("--updates", str(arguments.updates)),
+        "vpg": (),
     }
     core = ("--core", str(arguments.core))
     for name, comparison in COMPARISONS.items():

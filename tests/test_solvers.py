@@ -171,7 +171,7 @@ def counting_oracle() -> solvers.Oracle:
     """J = θω; the carry counts turns opened and turns closed."""
     return solvers.Oracle(
         BILINEAR.gradients,
-        prepare=lambda key, carry: (carry[0] + 1, carry[1]),
+        prepare=lambda key, carry, own, opponent: (carry[0] + 1, carry[1]),
         commit=lambda carry, players: (carry[0], carry[1] + 1),
     )
 

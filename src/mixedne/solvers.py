@@ -29,6 +29,11 @@ Project: TypeAlias = Callable[[Players], Players]
 Observe: TypeAlias = Callable[[Players], PyTree]
 
 
+def _same_carry(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
+    del key, own, opponent
+    return carry
+
+
 class Oracle(NamedTuple):
     """How a game answers a solver. The carry is whatever the game must remember.
 
@@ -40,10 +45,12 @@ class Oracle(NamedTuple):
     gradients: Callable[[Carry, Players, Players], Players]
     """(carry, own, opponent) → (∇_θ J(own.agent, opponent.adversary),
     ∇_ω J(opponent.agent, own.adversary)): each player against the other as given."""
-    prepare: Callable[[jax.Array, Carry], Carry] = lambda key, carry: carry
-    """(key, carry) → carry: open a turn. Draw a batch, step the critic."""
-    redraw: Callable[[jax.Array, Carry], Carry] = lambda key, carry: carry
-    """(key, carry) → carry: a fresh batch for a second gradient of the same turn."""
+    prepare: Callable[[jax.Array, Carry, Players, Players], Carry] = _same_carry
+    """(key, carry, own, opponent) → carry: open a turn where the players stand. Draw a batch and
+    step the critic, or play episodes."""
+    redraw: Callable[[jax.Array, Carry, Players, Players], Carry] = _same_carry
+    """(key, carry, own, opponent) → carry: a fresh batch, or fresh episodes, for a second gradient
+    of the same turn."""
     commit: Callable[[Carry, Players], Carry] = lambda carry, players: carry
     """(carry, players) → carry: close a turn. Move the target networks."""
     noise: Callable[[Carry], Players] | None = None
@@ -181,7 +188,7 @@ def gad(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
     ) -> tuple[SolverState, Info]:
         prepare_key, noise_key = jax.random.split(jax.random.fold_in(key, state.step))
-        carry = oracle.prepare(prepare_key, state.carry)
+        carry = oracle.prepare(prepare_key, state.carry, state.players, state.players)
         advance = in_turn if alternating else together
         players, moments, gradients = advance(noise_key, state, carry, controls)
         carry = oracle.commit(carry, players)
@@ -219,11 +226,11 @@ def extra_gradient(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
     ) -> tuple[SolverState, Info]:
         keys = jax.random.split(jax.random.fold_in(key, state.step), 4)
-        carry = oracle.prepare(keys[0], state.carry)
+        carry = oracle.prepare(keys[0], state.carry, state.players, state.players)
         gradients = oracle.gradients(carry, state.players, state.players)
         ahead, moments = move(keys[1], state.players, state.optimizer, gradients, controls, carry)
         ahead = project(ahead)
-        carry = oracle.redraw(keys[2], carry)
+        carry = oracle.redraw(keys[2], carry, ahead, ahead)
         gradients = oracle.gradients(carry, ahead, ahead)
         players, moments = move(keys[3], ahead, moments, gradients, controls, carry)
         players = project(players)
@@ -270,7 +277,7 @@ def mixedne_ld(
 
         def inner_step(k: jax.typing.ArrayLike, chain: _Chain, opponent: Players) -> _Chain:
             prepare_key, noise_key = jax.random.split(jax.random.fold_in(step_key, k))
-            carry = oracle.prepare(prepare_key, chain.carry)
+            carry = oracle.prepare(prepare_key, chain.carry, chain.players, opponent)
             gradients = oracle.gradients(carry, chain.players, opponent)
             # θ^(k+1) = θ^(k) + η C⁻¹ g + √(2η) σ C^(−1/2) ξ, and ω likewise downhill
             players, moments = move(
@@ -318,9 +325,10 @@ def delayed(solver: Solver, oracle: Oracle, every: int) -> Solver:
 
     def rest(key: jax.Array, state: SolverState, controls: Controls) -> tuple[SolverState, Info]:
         step_key = jax.random.fold_in(key, state.step)
+        here = state.players, state.players
 
         def open_turn(k: jax.Array, carry: Carry) -> Carry:
-            return oracle.prepare(jax.random.fold_in(step_key, k), carry)
+            return oracle.prepare(jax.random.fold_in(step_key, k), carry, *here)
 
         carry = jax.lax.fori_loop(0, controls.inner_steps, open_turn, state.carry)
         _, unseen = jax.eval_shape(solver.step, key, state, controls)

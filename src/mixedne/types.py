@@ -23,3 +23,18 @@ class Players(NamedTuple, Generic[T]):
     """θ: maximises the payoff J."""
     adversary: T
     """ω: minimises the payoff J."""
+
+
+class World(NamedTuple):
+    """A task written in JAX: what is needed to play whole episodes inside a program.
+
+    Its states are its observations. Chance comes from outside, as numbers from [0, 1).
+    """
+
+    start: Any
+    """The state, a vector, in which every episode starts."""
+    action_size: int
+    draws: int
+    """How many numbers chance takes for a step."""
+    step: Callable[[Any, Any, Any], tuple[Any, Any]]
+    """(state, action, draws) → (next state, reward)."""

@@ -245,8 +245,8 @@ def test_the_gradient_is_on_the_minibatch_of_its_turn() -> None:
     agent, feed = make("nr-mdp", 0.3), make_feed()
     own, carry = at_turn(agent, turn=0)
     oracle = agent.oracle(feed)
-    prepared = oracle.prepare(jax.random.key(1), carry)
-    redrawn = oracle.redraw(jax.random.key(2), prepared)
+    prepared = oracle.prepare(jax.random.key(1), carry, own, own)
+    redrawn = oracle.redraw(jax.random.key(2), prepared, own, own)
     for i, now in enumerate((prepared, redrawn)):
         phi, s = prepared.learner.critics[0], feed.transitions.observation[i]
         expected = nr_gradients(0.3, phi, s, own, own)
@@ -301,7 +301,7 @@ def test_sac_weighs_entropy_more_where_it_lacks() -> None:
             temperature_learning_rate=1e-2,
             target_entropy=wanted,
         )
-        _, carry = at_turn(agent, turn=0)
+        own, carry = at_turn(agent, turn=0)
         prepare = agent.oracle(make_feed(draws=2)).prepare
-        after = prepare(jax.random.key(1), carry)
+        after = prepare(jax.random.key(1), carry, own, own)
         assert float(after.learner.log_temperature) == pytest.approx(sign * 1e-2, rel=1e-5)

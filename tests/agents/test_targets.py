@@ -12,9 +12,11 @@ from scipy import stats
 from mixedne.agents import Agent, Feed, Transition, deterministic, sac
 from mixedne.agents.actor_critic import open_carry
 from mixedne.formulations import make_formulation
+from mixedne.types import Players
 
 S, A, N = 3, 2, 6
 GAMMA, DELTA, SIGMA, CLIP = 0.9, 0.3, 0.4, 0.5
+NOBODY: Players = Players(None, None)
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +98,7 @@ def test_td3(formulation: str) -> None:
         values.append(min(sums))
         second_is_smaller.append(sums[1] < sums[0])
     assert 0 < sum(second_is_smaller) < N
-    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner))
+    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner), NOBODY, NOBODY)
     assert float(carry.sums.target) == pytest.approx(mean_target(feed, values), rel=1e-9)
 
 
@@ -113,6 +115,6 @@ def test_sac() -> None:
         log_probability = np.sum(log_normal - np.log(1 - np.tanh(u) ** 2))
         smaller = min(critic(phi, s, np.tanh(u)) for phi in learner.target_critics)
         values.append(smaller - 0.3 * log_probability)
-    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner))
+    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner), NOBODY, NOBODY)
     # α is kept in float32.
     assert float(carry.sums.target) == pytest.approx(mean_target(feed, values), rel=1e-6)

@@ -188,7 +188,7 @@ def test_choices_are_found_wherever_they_stand() -> None:
         (["Hopper-v5", "--solver", "none"], "solver must be one of mixedne-ld, gad, extra-adam"),
         (["Hopper-v5", "--agent", "sac", "--solver", "gad"], "sac takes no solver"),
         (["Hopper-v5", "--agent", "sac", "--delta", "0.1"], "sac has no adversary"),
-        (["Hopper-v5", "--agent", "vpg"], "the agent vpg is not there yet"),
+        (["Hopper-v5", "--agent", "vpg"], "vpg plays in tasks that are written in JAX"),
         (["Hopper-v5", "--formulation", "rarl"], "the formulation rarl is not there yet"),
         (["Hopper-v5", "--delta", "1"], "delta must be below 1, not 1.0"),
         (["Hopper-v5", "--solver", "gad", "--sigma0", "0.1"], "sigma0 has an effect only with"),

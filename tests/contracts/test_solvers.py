@@ -174,8 +174,8 @@ def test_the_oracles_turns(name: str, make: Make, key: jax.Array) -> None:
 
     oracle = Oracle(
         gradients,
-        prepare=lambda key, carry: {**carry, "prepared": carry["prepared"] + 1},
-        redraw=lambda key, carry: {**carry, "redrawn": carry["redrawn"] + 1},
+        prepare=lambda key, carry, *places: {**carry, "prepared": carry["prepared"] + 1},
+        redraw=lambda key, carry, *places: {**carry, "redrawn": carry["redrawn"] + 1},
         commit=lambda carry, both: {
             **carry,
             "target": both.agent["b"],
@@ -194,7 +194,7 @@ def test_the_oracles_turns(name: str, make: Make, key: jax.Array) -> None:
 
 
 def test_every_turn_has_keys_of_its_own(make: Make) -> None:
-    def draw(key: jax.Array, carry: Any) -> Any:
+    def draw(key: jax.Array, carry: Any, *places: Players) -> Any:
         return {"seen": jnp.roll(carry["seen"], 1).at[0].set(jax.random.uniform(key))}
 
     oracle = Oracle(
@@ -204,3 +204,23 @@ def test_every_turn_has_keys_of_its_own(make: Make) -> None:
     state = solver.init(players(), {"seen": jnp.zeros(6)})
     state, _ = solve(solver, jax.random.key(0), state, controls(6, inner=2))
     assert len(set(np.asarray(state.carry["seen"]).tolist())) == 6
+
+
+def test_a_turn_opens_where_its_gradient_is_taken(name: str, make: Make, key: jax.Array) -> None:
+    """Whoever plays episodes to estimate a gradient must play them with those players."""
+
+    def stand(key: jax.Array, carry: Any, own: Players, opponent: Players) -> Any:
+        del key
+        return {**carry, "here": (own, opponent)}
+
+    def gradients(carry: Any, own: Players, opponent: Players) -> Players:
+        apart = optax.tree.norm(optax.tree.sub(carry["here"], (own, opponent)))
+        return jax.tree.map(lambda x: jnp.where(apart > 0, jnp.nan, jnp.ones_like(x)), own)
+
+    solver = make(Oracle(gradients, prepare=stand, redraw=stand))
+    state = solver.init(players(), {"here": (players(), players())})
+    state, _ = solver.step(key, state, Controls(inner_steps=4))
+    agent, adversary = state.players
+    assert np.isfinite(float(optax.tree.norm(agent)))
+    if "alternating" not in name:  # there, the adversary answers the agent's move at once
+        assert np.isfinite(float(optax.tree.norm(adversary)))

@@ -35,6 +35,12 @@ EXTRA_ADAM = (
     *("--steps", "300", "--evaluate-every", "0", "--random-steps", "35", "--sigma", "0.2"),
 )
 
+VPG = (
+    *("toy", "--agent", "vpg", "--steps", "160", "--seed", "5", "--horizon", "20"),
+    *("--hidden", "4", "--inner-steps", "2", "--sigma0", "0.01", "--metrics-every", "8"),
+    *("--evaluate-every", "40", "--evaluate-episodes", "1", "--checkpoint-every", "20"),
+)
+
 
 def limited_command(size: int) -> list[str]:
     """The command line in a process whose files cannot grow beyond ``size`` bytes."""

@@ -39,6 +39,31 @@ def test_every_shipped_preset_builds(agent: str, preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
+def test_vpg_has_the_values_of_its_tables(preset: str) -> None:
+    """(σ0, η, N_k) of MixedNE-LD, η of GAD and of Extra-Adam, from the paper."""
+    printed = {
+        0.1: {"mixedne-ld": (1e-5, 1e-3, 1), "gad": 1e-4, "extra-adam": 1e-4},
+        0.0: {"mixedne-ld": (1e-4, 1e-4, 10), "gad": 1e-4, "extra-adam": 1e-3},
+    }
+    for delta, solvers in printed.items():
+        for solver, values in solvers.items():
+            config = configure("toy", agent="vpg", solver=solver, delta=delta, preset=preset)
+            assert is_in_tables(config)
+            found: Any = config.eta
+            if solver == "mixedne-ld":
+                found = (config.sigma0, config.eta, config.inner_steps)
+            assert found == values
+            assert (config.steps, config.horizon, config.trajectories) == (5000, 500, 1)
+            assert (config.gamma, config.beta, config.rms_decay) == (0.99, 0.9, 0.99)
+            assert (config.hidden, config.activation) == ((16, 16), "relu")
+            options = (config.normalise_returns, config.clip_gradient is not None)
+            assert options == ((True, True) if preset == "authors" else (False, False))
+    outside = configure("toy", agent="vpg", delta=0.3)
+    assert not is_in_tables(outside)
+    assert (outside.sigma0, outside.eta, outside.inner_steps) == (1e-3, 1e-4, 1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
 def test_sac_builds_for_every_task(preset: str) -> None:
     for task in PAPER_TASKS:
         config = configure(task, agent="sac", preset=preset)
@@ -117,14 +142,8 @@ def test_a_version_does_not_change_the_tables() -> None:
 def test_outside_the_tables_there_is_a_fallback(task: str, choices: dict[str, Any]) -> None:
     config = configure(task, **choices)
     assert not is_in_tables(config)
-    assert (
-        {"sigma0": config.sigma0, "sigma": config.sigma}
-        == FALLBACK
-        == {
-            "sigma0": 1e-3,
-            "sigma": 0.1,
-        }
-    )
+    assert (config.sigma0, config.sigma) == (1e-3, 0.1)
+    assert FALLBACK[config.agent] == {"sigma0": 1e-3, "sigma": 0.1}
     if config.agent == "td3":
         assert config.target_noise == 0.1
 
@@ -149,7 +168,8 @@ def test_wishes_are_granted_and_nothing_else_changes() -> None:
     ("wishes", "message"),
     [
         ({"agent": "dpg"}, r"agent must be one of ddpg, td3, sac, .*did you mean 'ddpg'"),
-        ({"agent": "vpg"}, "the agent vpg is not there yet"),
+        ({"agent": "vpg"}, "vpg plays in tasks that are written in JAX, such as toy, not in Inv"),
+        ({"evaluate_rhos": []}, "evaluate_rhos must be at least one number"),
         ({"solver": "mixedne"}, "solver must be one of .*did you mean 'mixedne-ld'"),
         ({"preset": "author"}, "preset must be one of .*did you mean 'authors'"),
         ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),
@@ -187,17 +207,29 @@ def test_what_does_not_exist_is_refused(wishes: dict[str, Any], message: str) ->
         ({"agent": "sac"}, {"rms_epsilon": 0.3}, "solver mixedne-ld or gad"),
         ({"agent": "td3"}, {"target_entropy": -1.0}, "agent sac"),
         ({"agent": "ddpg"}, {"initial_temperature": 0.1}, "agent sac"),
+        ({"agent": "sac"}, {"clip_gradient": 1.0}, "agent vpg"),
+        ({"agent": "ddpg"}, {"inner_steps": 3}, "agent vpg"),
+        ({"agent": "vpg"}, {"sigma": 0.3}, "agent ddpg or td3"),
+        ({"agent": "vpg"}, {"inner_max": 3}, "agent ddpg or td3"),
+        ({"agent": "vpg"}, {"batch_size": 3}, "agent ddpg, td3 or sac"),
+        ({"agent": "vpg"}, {"normalise_observations": True}, "agent ddpg, td3 or sac"),
+        ({"agent": "vpg", "solver": "gad"}, {"inner_steps": 3}, "solver mixedne-ld"),
     ],
 )
 def test_settings_without_effect_are_refused(
     choices: dict[str, Any], field: dict[str, Any], needed: str
 ) -> None:
+    vpg = "vpg" in (choices.get("agent"), needed.removeprefix("agent "))
+    task = "toy" if vpg else PENDULUM
     with pytest.raises(
         InvalidInputError, match=f"{next(iter(field))} has an effect only with {needed}$"
     ):
-        configure(PENDULUM, **choices, **field)
-    agent: dict[str, Any] = {"agent": "sac"} if needed == "agent sac" else {}
-    configure(PENDULUM, **agent, **field)
+        configure(task, **choices, **field)
+    if needed.startswith("agent"):
+        agent = needed.removeprefix("agent ").split(",")[0].split(" ")[0]
+    else:
+        agent = "vpg" if vpg else "ddpg"
+    configure(task, agent=agent, **field)
 
 
 WRONG_TYPES: dict[type, list[Any]] = {
@@ -215,14 +247,18 @@ def test_values_of_another_type_are_refused(field: str) -> None:
     kind = type(getattr(configure(PENDULUM, agent=agent), field))
     wrong = WRONG_TYPES[float if kind is type(None) else kind]
     for value in wrong:
-        if value is None and field in ("target_entropy", "solver", "delta"):
+        if value is None and field in ("target_entropy", "clip_gradient", "solver", "delta"):
             continue  # none given
         with pytest.raises(InvalidInputError, match=field):
             configure(**{"task": PENDULUM, "agent": agent, field: value})
 
 
-SHARES = ("gamma", "tau", "rms_decay", "thermal_decay")
-POSITIVE = ("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses")
+LISTS = ("evaluate_masses", "evaluate_rhos")
+SHARES = ("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos")
+POSITIVE = (
+    *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
+    "clip_gradient",
+)
 NOT_NEGATIVE = (
     *("critic_weight_decay", "rms_epsilon", "sigma0", "inner_growth", "sigma"),
     *("target_noise", "target_noise_clip"),
@@ -230,6 +266,7 @@ NOT_NEGATIVE = (
 COUNTS = (
     *("steps", "batch_size", "replay_size", "inner_max", "collect_steps", "updates"),
     *("policy_delay", "metrics_every", "evaluate_episodes", "checkpoint_every", "critics"),
+    *("inner_steps", "horizon", "trajectories"),
 )
 COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "seed")
 
@@ -254,14 +291,14 @@ def test_every_number_has_bad_values() -> None:
         for field in dataclasses.fields(Config)
         if type(getattr(configure(PENDULUM), field.name)) in (int, float, type(None))
     }
-    assert numbers | {"evaluate_masses"} == set(BAD_NUMBERS)
+    assert numbers | {*LISTS} == set(BAD_NUMBERS)
 
 
 @given(st.sampled_from(sorted(BAD_NUMBERS)), st.data())
 def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObject) -> None:
     value: Any = data.draw(BAD_NUMBERS[field])
     agent = "sac" if field in ("target_entropy", "initial_temperature") else "ddpg"
-    wish: Any = [1.0, value] if field == "evaluate_masses" else value
+    wish: Any = [1.0, value] if field in LISTS else value
     wishes: dict[str, Any] = {"agent": agent, field: wish}
     with pytest.raises(InvalidInputError, match=rf"^{field} (must be|is too large)"):
         configure(PENDULUM, **wishes)

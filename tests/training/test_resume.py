@@ -22,6 +22,7 @@ from probes.runs import (
     EXTRA_ADAM,
     LANGEVIN,
     SMALL,
+    VPG,
     Laboratory,
     contents,
     kill,
@@ -104,10 +105,13 @@ def test_a_run_killed_at_random_moments_ends_the_same(
     assert results(tmp_path / "run") == results(whole)
 
 
-def test_so_does_td3_with_extra_adam(laboratory: Laboratory, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [EXTRA_ADAM, VPG])
+def test_so_do_td3_with_extra_adam_and_vpg(
+    arguments: tuple[str, ...], laboratory: Laboratory, tmp_path: Path
+) -> None:
     whole = tmp_path / "whole"
-    assert laboratory.train(*EXTRA_ADAM, "--out", str(whole)).returncode == 0
-    assert killed_run(laboratory, EXTRA_ADAM, tmp_path / "run", kills=2, seed=1) >= 1
+    assert laboratory.train(*arguments, "--out", str(whole)).returncode == 0
+    assert killed_run(laboratory, arguments, tmp_path / "run", kills=2, seed=1) >= 1
     assert results(tmp_path / "run") == results(whole)
 
 

@@ -95,9 +95,9 @@ def add(carry: Carry, learner: Any, **values: jax.Array) -> Carry:
     return Carry(learner, carry.turn + 1, sums)
 
 
-def skip_entry(key: jax.Array, carry: Carry) -> Carry:
+def skip_entry(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
     """A fresh minibatch for a second gradient of the same turn."""
-    del key
+    del key, own, opponent
     return carry._replace(turn=carry.turn + 1)
 
 

@@ -117,9 +117,9 @@ def deterministic(
         return joint_value(learner, players.agent, players.adversary, batch.observation)
 
     def oracle(feed: Feed) -> Oracle:
-        def prepare(key: jax.Array, carry: Carry) -> Carry:
+        def prepare(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
             """Y = r + γ (1 − d) min_i Q_targ,i(s', ã), then one step of the critics."""
-            del key
+            del key, own, opponent
             learner: Learner = carry.learner
             batch, normals = entry((feed.transitions, feed.normals), carry.turn)
             values = jax.vmap(next_value, (None, 0, None if normals is None else 1))(

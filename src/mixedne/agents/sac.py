@@ -110,9 +110,9 @@ def sac(
         return jax.vmap(one)(batch.observation).mean()
 
     def oracle(feed: Feed) -> Oracle:
-        def prepare(key: jax.Array, carry: Carry) -> Carry:
+        def prepare(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
             """Y = r + γ (1 − d) [min_i Q_targ,i(s', a') − α log π(a' | s')]; critics; α."""
-            del key
+            del key, own, opponent
             learner: Learner = carry.learner
             batch, normals = entry((feed.transitions, feed.normals), carry.turn)
             values = batched_soft_value(

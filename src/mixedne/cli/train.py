@@ -15,7 +15,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mixedne.cli.console import note, noted_warnings, print_json
 from mixedne.errors import InvalidInputError
-from mixedne.training.config import Config, check_wishes, default_config, is_in_tables
+from mixedne.training.config import (
+    FALLBACK,
+    Config,
+    check_wishes,
+    default_config,
+    is_in_tables,
+)
 
 if TYPE_CHECKING:
     from mixedne.training.loop import Status
@@ -90,7 +96,8 @@ Examples:
         if not is_in_tables(config):
             note(
                 f"the paper's tables have no {config.task} with {config.agent}, {config.solver}, "
-                f"delta {config.delta:g}: sigma0 is {config.sigma0:g}, sigma is {config.sigma:g}"
+                f"delta {config.delta:g}: "
+                + ", ".join(f"{x} is {getattr(config, x):g}" for x in FALLBACK[config.agent])
             )
         try:
             with noted_warnings(), watching(config) as watch:
@@ -108,8 +115,9 @@ Examples:
                 "unknown" if result[name] is None else f"{result[name]:.1f}"
                 for name in ("return_mean", "return_std")
             )
+            axis = "rho" if "rho" in result else "mass"
             note(
-                f"return {mean} ± {deviation} at mass {result['mass']:g} "
+                f"return {mean} ± {deviation} at {axis} {result[axis]:g} "
                 f"({result['episodes']} episodes)"
             )
         print(run.path)

@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -102,8 +102,7 @@ def _train(work: Sequence[tuple[PlannedRun, Path]], tell: Tell) -> None:
     configs = [_as_begun(run, folder) for run, folder in work]
     folders = [folder for _, folder in work]
     if configs[0].agent in GROUPED:
-        train_group: Any = training.train_group  # type: ignore[attr-defined]
-        train_group(configs, folders, resume=True, watch=watch)
+        training.train_group(configs, folders, resume=True, watch=watch)
         return
     for config, folder in zip(configs, folders, strict=True):
         training.train_config(config, out=folder, resume=True, watch=watch)

@@ -12,6 +12,7 @@ Nothing here but ``toy_jax`` needs JAX.
 from mixedne.tasks.actions import from_unit, to_unit
 from mixedne.tasks.registry import (
     DEFAULT_VERSION,
+    JAX_TASKS,
     PAPER_TASKS,
     make_env,
     parts_without_effect,
@@ -25,6 +26,7 @@ from mixedne.tasks.worlds import Step, Worlds
 __all__ = [
     "AXES",
     "DEFAULT_VERSION",
+    "JAX_TASKS",
     "MASS_MODES",
     "NOMINAL",
     "PAPER_TASKS",

@@ -32,6 +32,9 @@ from mixedne.tasks.toy import EPISODE_STEPS, NOMINAL_RHO, ToyEnv
 PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in RULES))
 """The paper's eight, in its order."""
 
+JAX_TASKS = ("toy",)
+"""Those that can be played inside a compiled program."""
+
 DEFAULT_VERSION = "v5"
 """Of the paper's tasks, where a name has none."""
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from mixedne.tasks import toy
+from mixedne.types import World
 
 
 class Noise(NamedTuple):
@@ -46,3 +47,14 @@ def step(
     """(next state, reward of the state left), for a scalar state; batch it with ``vmap``."""
     noise = draw_noise(key)
     return transition(state, action, *noise, rho), reward(state)
+
+
+def world(rho: float = toy.NOMINAL_RHO) -> World:
+    """M_ρ for agents that play whole episodes inside a program."""
+
+    def advance(
+        state: jax.Array, action: jax.Array, draws: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        return transition(state, action, *toy.split_draws(draws), rho), reward(state)[0]
+
+    return World(start=jnp.zeros(1), action_size=1, draws=2, step=advance)

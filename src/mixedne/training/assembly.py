@@ -7,12 +7,12 @@ import numpy as np
 import optax
 
 from mixedne import optimizers, solvers
-from mixedne.agents import Agent, deterministic, sac
+from mixedne.agents import Agent, PolicyGradientAgent, deterministic, sac, vpg
 from mixedne.formulations import Formulation, make_formulation
 from mixedne.networks import network_tensors
 from mixedne.policies import Policy, PolicySpec
 from mixedne.solvers import Oracle, Solver
-from mixedne.tasks import Task
+from mixedne.tasks import Task, toy_jax
 from mixedne.training.config import Config
 from mixedne.training.program import Normaliser
 from mixedne.types import Players
@@ -49,6 +49,22 @@ def make_agent(config: Config, task: Task) -> Agent:
     )
 
 
+def make_vpg(config: Config) -> PolicyGradientAgent:
+    """The agent of a configuration for VPG; toy is the only task in JAX."""
+    return vpg(
+        toy_jax.world(),
+        formulation_of(config),
+        hidden=config.hidden,
+        activation=config.activation,
+        layer_norm=config.actor_layer_norm,
+        gamma=config.gamma,
+        horizon=config.horizon,
+        trajectories=config.trajectories,
+        normalise_returns=config.normalise_returns,
+        clip_gradient=config.clip_gradient,
+    )
+
+
 def formulation_of(config: Config) -> Formulation:
     """The formulation of the configuration."""
     return make_formulation(config.formulation, config.delta)
@@ -63,7 +79,9 @@ def solver_maker(config: Config) -> Callable[[Oracle], Solver]:
             # Without heat, Langevin dynamics is RMSProp, and no noise need be drawn.
             hot = optimizers.langevin(config.eta, config.sigma0, **rms)
             optimizer = hot if config.sigma0 > 0 else optimizers.rmsprop(config.eta, **rms)
-            return solvers.mixedne_ld(oracle, optimizer, damping=config.beta)
+            # The paper prints Algorithm 1 with frozen opponents, and VPG with coupled chains.
+            inner = "coupled" if config.agent == "vpg" else "frozen"
+            return solvers.mixedne_ld(oracle, optimizer, damping=config.beta, inner=inner)
         if config.solver == "extra-adam":
             return solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
         if config.solver == "gad":

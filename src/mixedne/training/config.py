@@ -15,17 +15,20 @@ from mixedne import presets
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.formulations import make_formulation
 from mixedne.policies import ACTIVATIONS
-from mixedne.tasks import resolve_task
+from mixedne.tasks import JAX_TASKS, resolve_task
 
-AGENTS = ("ddpg", "td3", "sac")
-PLANNED_AGENTS = ("vpg",)
+AGENTS = ("ddpg", "td3", "sac", "vpg")
 SOLVERS = ("mixedne-ld", "gad", "extra-adam")
 PRESETS = ("paper", "authors")
 
 MAX_SEED = 2**32 - 1
 
-FALLBACK = {"sigma0": 1e-3, "sigma": 0.1}
-"""Exploration outside the paper's tables."""
+FALLBACK: dict[str, dict[str, Any]] = {
+    "ddpg": {"sigma0": 1e-3, "sigma": 0.1},
+    "td3": {"sigma0": 1e-3, "sigma": 0.1},
+    "vpg": {"sigma0": 1e-3, "eta": 1e-4, "inner_steps": 1},
+}
+"""By agent: what its exploration tables set, outside them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Config:
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
     """What to learn, e.g. Hopper-v5."""
     agent: str = "ddpg"
-    """ddpg, td3 or sac."""
+    """ddpg, td3, sac or vpg."""
     solver: str | None = "mixedne-ld"
     """mixedne-ld, gad or extra-adam; none for sac."""
     formulation: str = "nr-mdp"
@@ -45,7 +48,7 @@ class Config:
     preset: str = "paper"
     """Where the defaults below come from: paper or authors."""
     steps: int = 500_000
-    """Environment steps."""
+    """Environment steps; for vpg, outer steps of the solver."""
     seed: int = 0
     """Fixes the whole run."""
 
@@ -89,6 +92,8 @@ class Config:
     """Of the inner steps K_t = min(inner_max, ⌊(1 + inner_growth)^t⌋)."""
     inner_max: int = 15
     """The most inner steps."""
+    inner_steps: int = 1
+    """N_k, the inner steps of every outer step (vpg)."""
     beta: float = 0.9
     """β, the damping of the averages and of the outer step."""
 
@@ -117,16 +122,27 @@ class Config:
     target_entropy: float | None = None
     """The entropy that α steers to (SAC); by default minus the number of actions."""
 
+    horizon: int = 500
+    """H, steps of an episode (vpg)."""
+    trajectories: int = 1
+    """Episodes that are played for one gradient (vpg)."""
+    normalise_returns: bool = False
+    """Shift and scale the returns of a gradient to mean 0 and deviation 1 (vpg)."""
+    clip_gradient: float | None = None
+    """The largest norm of a player's gradient (vpg); by default there is none."""
+
     metrics_every: int = 1_000
-    """Environment steps between two lines of metrics."""
+    """Steps between two lines of metrics."""
     evaluate_every: int = 10_000
-    """Environment steps between two evaluations; 0 for none."""
+    """Steps between two evaluations; 0 for none."""
     evaluate_masses: tuple[float, ...] = (0.5, 1.0, 2.0)
     """Mass factors at which to evaluate, where the task has masses."""
+    evaluate_rhos: tuple[float, ...] = (0.0, 0.2, 0.4)
+    """Values of ρ at which to evaluate, where the task has it."""
     evaluate_episodes: int = 2
     """Episodes at each."""
     checkpoint_every: int = 10_000
-    """Environment steps between two checkpoints."""
+    """Steps between two checkpoints."""
     tensorboard: bool = False
     """Also write the metrics for TensorBoard (needs mixedne[tensorboard])."""
 
@@ -144,8 +160,9 @@ class Config:
                 check_number(name, value, **bounds)
         if not self.hidden or min(self.hidden) < 1:
             raise InvalidInputError(f"hidden must be sizes from 1 on, not {self.hidden}")
-        if not self.evaluate_masses:
-            raise InvalidInputError("evaluate_masses must be at least one number, not ()")
+        for name in ("evaluate_masses", "evaluate_rhos"):
+            if not getattr(self, name):
+                raise InvalidInputError(f"{name} must be at least one number, not ()")
 
 
 _POSITIVE: dict[str, Any] = {"above": 0}
@@ -165,11 +182,16 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "eta": _POSITIVE,
     "critic_learning_rate": _POSITIVE,
     "initial_temperature": _POSITIVE,
+    "clip_gradient": _POSITIVE,
     "evaluate_masses": _POSITIVE,
+    "evaluate_rhos": _SHARE,
     "steps": _COUNT,
     "batch_size": _COUNT,
     "replay_size": _COUNT,
     "inner_max": _COUNT,
+    "inner_steps": _COUNT,
+    "horizon": _COUNT,
+    "trajectories": _COUNT,
     "collect_steps": _COUNT,
     "updates": _COUNT,
     "policy_delay": _COUNT,
@@ -188,10 +210,19 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "evaluate_every": _NOT_NEGATIVE,
 }
 
-_LANGEVIN_ONLY = ("sigma0", "thermal_decay", "inner_growth", "inner_max", "beta")
+_LANGEVIN_ONLY = ("sigma0", "thermal_decay", "inner_growth", "inner_max", "inner_steps", "beta")
 _RMS_ONLY = ("rms_decay", "rms_epsilon")
-_TWO_PLAYERS_ONLY = ("sigma", "policy_delay", "critics", "target_noise", "target_noise_clip")
+_DETERMINISTIC_ONLY = (
+    *("sigma", "policy_delay", "critics", "target_noise", "target_noise_clip"),
+    *("inner_growth", "inner_max"),
+)
 _SAC_ONLY = ("initial_temperature", "target_entropy")
+_ACTOR_CRITIC_ONLY = (
+    *("critic_layer_norm", "critic_optimizer", "critic_learning_rate", "critic_weight_decay"),
+    *("normalise_observations", "tau", "batch_size", "replay_size"),
+    *("collect_steps", "updates", "random_steps", "update_after"),
+)
+_VPG_ONLY = ("inner_steps", "horizon", "trajectories", "normalise_returns", "clip_gradient")
 
 
 def configure(
@@ -242,10 +273,14 @@ def default_config(
         delta = 0.1 if delta is None else delta
     make_formulation(formulation, delta)
     found = resolve_task(task)
+    if agent == "vpg" and found.name not in JAX_TASKS:
+        raise InvalidInputError(
+            f"vpg plays in tasks that are written in JAX, such as {JAX_TASKS[0]}, not in {found.id}"
+        )
     values = _preset_values(agent, preset)
     if solver is not None:
         values |= exploration(agent, found.name, delta, solver)
-    if delta == 0:
+    if delta == 0 and agent in ("ddpg", "td3"):
         values |= {"inner_max": 1, "beta": 1.0}
     if agent == "td3":
         values["target_noise"] = 0.2 if preset == "authors" else values["sigma"]
@@ -261,9 +296,10 @@ def default_config(
 
 
 def exploration(agent: str, task: str, delta: float, solver: str) -> dict[str, Any]:
-    """σ0 and σ from the paper's tables, or the fallback outside them."""
-    values = presets.table_values(agent, task, delta, solver) or FALLBACK
-    return {name: value for name, value in values.items() if name in FALLBACK}
+    """What the paper's exploration tables say (σ0, σ, …), or the fallback outside them."""
+    fallback = FALLBACK[agent]
+    values = presets.table_values(agent, task, delta, solver) or fallback
+    return {name: value for name, value in values.items() if name in fallback}
 
 
 def is_in_tables(config: Config) -> bool:
@@ -289,17 +325,17 @@ def check_wishes(config: Config, default: Config) -> None:
 def without_effect(agent: str, solver: str | None) -> dict[str, tuple[str, ...]]:
     """The fields that do nothing for an agent and a solver, by what they would need."""
     return {
+        "agent ddpg or td3": () if agent in ("ddpg", "td3") else _DETERMINISTIC_ONLY,
+        "agent ddpg, td3 or sac": _ACTOR_CRITIC_ONLY if agent == "vpg" else (),
+        "agent sac": () if agent == "sac" else _SAC_ONLY,
+        "agent vpg": () if agent == "vpg" else _VPG_ONLY,
         "solver mixedne-ld": () if solver == "mixedne-ld" else _LANGEVIN_ONLY,
         "solver mixedne-ld or gad": _RMS_ONLY if solver in (None, "extra-adam") else (),
-        "agent ddpg or td3": _TWO_PLAYERS_ONLY if agent == "sac" else (),
-        "agent sac": () if agent == "sac" else _SAC_ONLY,
     }
 
 
 def check_agent(agent: str) -> None:
-    """Refuse agents that do not exist, or not yet."""
-    if agent in PLANNED_AGENTS:
-        raise InvalidInputError(f"the agent {agent} is not there yet")
+    """Refuse agents that do not exist."""
     check_choice("agent", agent, AGENTS)
 
 
@@ -307,7 +343,7 @@ def _preset_values(agent: str, preset: str) -> dict[str, Any]:
     """The preset's values for an agent, but for exploration."""
     if agent == "sac":
         return {**_SAC, "steps": 1_000_000 if preset == "authors" else 500_000}
-    values = {**presets.COMMON[agent], **(_TD3 if agent == "td3" else {})}
+    values = {**presets.COMMON[agent], **_OWN.get(agent, {})}
     if preset == "authors":
         values |= _AUTHORS[agent]
     return values
@@ -323,6 +359,19 @@ _TD3 = {
 }
 # Spinning Up's form, which the paper's TD3 follows.
 
+_VPG: dict[str, Any] = {
+    "steps": 5_000,
+    "hidden": (16, 16),
+    "activation": "relu",
+    "metrics_every": 50,
+    "evaluate_every": 500,
+    "evaluate_episodes": 10,
+    "checkpoint_every": 500,
+}
+
+_OWN = {"td3": _TD3, "vpg": _VPG}
+"""What an agent has beside its common table."""
+
 _AUTHORS: dict[str, dict[str, Any]] = {
     "ddpg": {
         "normalise_observations": True,
@@ -336,6 +385,7 @@ _AUTHORS: dict[str, dict[str, Any]] = {
         "steps": 1_000_000,
         "random_steps": 25_000,
     },
+    "vpg": {"normalise_returns": True, "clip_gradient": 1.0},
 }
 
 _SAC: dict[str, Any] = {

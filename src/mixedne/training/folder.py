@@ -18,7 +18,9 @@ from typing import IO, Any
 
 from mixedne.errors import InvalidInputError
 from mixedne.files import write_beside
+from mixedne.policies import policy_files, save_policy
 from mixedne.training.config import Config
+from mixedne.types import Players
 from mixedne.versions import versions
 
 FORMAT_VERSION = 1
@@ -84,6 +86,13 @@ class RunFolder:
         with self.metrics.open("ab") as file:
             file.write(text.encode())
             return file.tell()
+
+    def write_policies(self, policies: Players, *, again: bool) -> None:
+        """Write the players that exist; those that are there already only if ``again``."""
+        for name, policy in zip(("policy", "adversary"), policies, strict=True):
+            is_there = all(file.is_file() for file in policy_files(self.path, name))
+            if policy is not None and (again or not is_there):
+                save_policy(self.path, policy, name)
 
     def _is_bare(self) -> bool:
         """Whether it holds nothing, or what is left of a start that was killed at once."""

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from mixedne.errors import InvalidInputError, TrainingError
-from mixedne.evaluation.sweep import evaluate
-from mixedne.policies import policy_files, save_policy
 from mixedne.replay import Layout, Replay
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
@@ -25,11 +23,11 @@ from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_chec
 from mixedne.training.collection import Collector, Finished, transition_sizes
 from mixedne.training.config import Config
 from mixedne.training.folder import RunFolder
+from mixedne.training.journal import Journal
 from mixedne.training.metrics import Window, training_line
 from mixedne.training.normaliser import RunningMoments
 from mixedne.training.program import Normaliser
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
-from mixedne.training.tensorboard import TensorBoard
 from mixedne.training.updates import Updater
 from mixedne.types import Players
 
@@ -76,13 +74,11 @@ class Trainer:
         self._moments = RunningMoments.empty(self.task.observation_size)
         self._window = Window()
         self._returns: list[float] = []
-        self._evaluated: float | None = None
-        self._metrics_size = 0
+        self._journal = Journal(config, self.task, folder)
         self._seconds = 0.0
         self._replay: Replay | None = None
         self._checked = 0
         """Transitions up to here have their checksum in an earlier checkpoint."""
-        self._tensorboard: TensorBoard | None = None
         self.saved: int | None = None
         """The step of the last checkpoint."""
 
@@ -93,9 +89,7 @@ class Trainer:
         found = load_checkpoints(self._folder.checkpoints) if resume else iter(())
         if not any(self._restore(checkpoint) for checkpoint in found):
             self._replay = Replay.create(self._folder.replay, *self._replay_shape())
-            self._folder.cut_metrics(0)
-        if self.config.tensorboard:
-            self._tensorboard = TensorBoard(self._folder.path / "tensorboard", self.step)
+        self._journal.open(self.step)
 
     def run(self, watch: Callable[[Status], None], stop: Callable[[], bool]) -> bool:
         """Cycle until the last step, or until ``stop`` says so; whether the run is finished."""
@@ -110,7 +104,7 @@ class Trainer:
             if self._passed(before, self.config.metrics_every) or is_last:
                 self._tell((self.step - first) / elapsed)
             if self._passed(before, self.config.evaluate_every):
-                self._evaluate()
+                self._journal.evaluate(self._policies().agent, self.step)
             if self._passed(before, self.config.checkpoint_every) and not is_last:
                 self.save()
             watch(self._status((self.step - first) / elapsed))
@@ -125,8 +119,7 @@ class Trainer:
         self._collector.close()
         if self._replay is not None:
             self._replay.close()
-        if self._tensorboard is not None:
-            self._tensorboard.close()
+        self._journal.close()
 
     # -- a cycle -------------------------------------------------------------------------------
 
@@ -208,46 +201,8 @@ class Trainer:
             seconds=round(self._seconds, 3),
             steps_per_second=round(steps_per_second, 1),
         )
-        self._write(line)
+        self._journal.write(line)
         self._window = Window()
-
-    def _evaluate(self) -> None:
-        """The agent alone, without noise, at a few masses, each with the same few episodes."""
-        has_mass = "mass" in self.task.axes
-        masses = self.config.evaluate_masses if has_mass else (1.0,)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of worlds that flew apart: the return says it
-            table = evaluate(
-                self._policies().agent,
-                self.task.id,
-                mass=masses,
-                episodes=self.config.evaluate_episodes,
-                seed=self.config.seed,
-                threads=1,
-            )
-        lines = []
-        for mass in masses:
-            rows = table.filter(table["mass"] == mass)
-            returns = rows["return"].to_numpy()
-            lines.append(
-                {
-                    "kind": "evaluation",
-                    "step": self.step,
-                    "mass": mass,
-                    "episodes": len(returns),
-                    "return_mean": float(returns.mean()),
-                    "return_std": float(returns.std()),
-                    "length_mean": float(rows["length"].to_numpy().mean()),
-                }
-            )
-            if mass == 1.0:
-                self._evaluated = float(returns.mean())
-        self._write(*lines)
-
-    def _write(self, *lines: dict[str, Any]) -> None:
-        self._metrics_size = self._folder.write_metrics(*lines)
-        if self._tensorboard is not None:
-            self._tensorboard.write(*lines)
 
     def _status(self, steps_per_second: float) -> Status:
         return Status(
@@ -256,7 +211,7 @@ class Trainer:
             steps_per_second,
             float(np.mean(self._returns)) if self._returns else None,
             int(self._updater.inner_steps(max(self._updates, 1))),
-            self._evaluated,
+            self._journal.evaluated,
         )
 
     # -- saving --------------------------------------------------------------------------------
@@ -293,8 +248,8 @@ class Trainer:
             "episode": episode.number,
             "window": self._window.sums,
             "returns": self._returns,
-            "evaluated": self._evaluated,
-            "metrics_size": self._metrics_size,
+            "evaluated": self._journal.evaluated,
+            "metrics_size": self._journal.size,
             "seconds": self._seconds,
         }
         if self._replay is not None:
@@ -338,9 +293,9 @@ class Trainer:
         self.step = self.saved = checkpoint.step
         self._cycle, self._updates = notes["cycle"], notes["updates"]
         self._window = Window(notes["window"])
-        self._returns, self._evaluated = notes["returns"], notes["evaluated"]
-        self._metrics_size, self._seconds = notes["metrics_size"], notes["seconds"]
-        self._folder.cut_metrics(self._metrics_size)
+        self._returns, self._seconds = notes["returns"], notes["seconds"]
+        self._journal.evaluated = notes["evaluated"]
+        self._journal.size = notes["metrics_size"]
         if not is_finished:
             self._collector.resume(notes["episode"], tensors["episode.actions"])
         return True
@@ -349,10 +304,6 @@ class Trainer:
         """Write the policies; the replay has served."""
         if self.saved != self.step:
             self.save()
-        path = self._folder.path
         was_finished = self._replay is None and not self._folder.replay.exists()
-        for name, policy in zip(("policy", "adversary"), self._policies(), strict=True):
-            is_there = all(file.is_file() for file in policy_files(path, name))
-            if policy is not None and not (was_finished and is_there):
-                save_policy(path, policy, name)
+        self._folder.write_policies(self._policies(), again=not was_finished)
         self._folder.replay.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,12 +51,12 @@ def train(
 
     Args:
       task: what to learn, e.g. ``"Hopper-v5"``.
-      agent: ``ddpg``, ``td3`` or ``sac``.
+      agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
       formulation: ``nr-mdp`` or ``pr-mdp``.
       delta: δ, the adversary's share; 0.1 by default, 0 for the one-player agent.
       preset: ``paper`` or ``authors``: where the other settings come from.
-      steps: environment steps.
+      steps: environment steps; for VPG, outer steps.
       seed: fixes the whole run.
       out: the run folder; by default one below ``runs`` named after the choices.
       resume: go on with the run in that folder, if there is one.
@@ -90,16 +90,39 @@ def train_config(
     An interruption (Ctrl-C, SIGTERM) is heeded after the cycle under way: the run is saved, and
     then ``KeyboardInterrupt("saved")`` is raised; a second one is heeded at once.
     """
+    return train_group([config], [out], resume=resume, watch=watch)[0]
+
+
+def train_group(
+    configs: Sequence[Config],
+    outs: Sequence[str | Path | None],
+    *,
+    resume: bool = False,
+    watch: "Callable[[Status], None]" = lambda status: None,
+) -> list[Run]:
+    """Train several runs of VPG together, each into its own folder; or one run of any agent.
+
+    They may differ in seed, η and σ0. Each ends with the numbers that it would have had alone,
+    and eight take little longer than one. ``watch`` sees the run that is furthest behind. A run
+    that diverges raises its error after the others are done.
+    """
     hold_to_one_thread()
     from mixedne.training.folder import RunFolder, default_folder
+    from mixedne.training.group import Group, check_alike
     from mixedne.training.loop import Trainer
 
-    folder = RunFolder(Path(default_folder(config) if out is None else out))
-    folder.open(config, resume=resume)
-    trainer = None
+    check_alike(configs)
+    folders = [
+        RunFolder(Path(default_folder(config) if out is None else out))
+        for config, out in zip(configs, outs, strict=True)
+    ]
+    trainer: Trainer | Group | None = None
     try:
+        for config, folder in zip(configs, folders, strict=True):
+            folder.open(config, resume=resume)
         with _interruptions() as interrupted:
-            trainer = Trainer(config, folder)
+            is_vpg = configs[0].agent == "vpg"
+            trainer = Group(configs, folders) if is_vpg else Trainer(configs[0], folders[0])
             trainer.begin(resume=resume)
             if not trainer.run(watch, interrupted):
                 raise KeyboardInterrupt("saved")
@@ -108,13 +131,14 @@ def train_config(
         if trainer is not None and trainer.saved is not None:
             kept = f"the checkpoint at step {trainer.saved} is kept, and --resume goes on from it"
         raise TrainingError(
-            f"the run cannot be written to {folder.path}: {error}; {kept}"
+            f"the run cannot be written to {folders[0].path}: {error}; {kept}"
         ) from None
     finally:
         if trainer is not None:
             trainer.close()
-        folder.close()
-    return Run(folder.path, config)
+        for folder in folders:
+            folder.close()
+    return [Run(folder.path, config) for config, folder in zip(configs, folders, strict=True)]
 
 
 def hold_to_one_thread() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from mixedne.errors import InvalidInputError
 
-_NO_SCALARS = ("kind", "step", "mass")
+_SHIFTS = ("mass", "rho")
+_NO_SCALARS = ("kind", "step", *_SHIFTS)
 
 
 class TensorBoard:
@@ -25,7 +26,7 @@ class TensorBoard:
     def write(self, *lines: dict[str, Any]) -> None:
         """Add the numbers of these lines."""
         for line in lines:
-            place = f"mass_{line['mass']:g}/" if "mass" in line else ""
+            place = "".join(f"{axis}_{line[axis]:g}/" for axis in _SHIFTS if axis in line)
             for name, value in line.items():
                 if name not in _NO_SCALARS and value is not None:
                     tag = f"{line['kind']}/{place}{name}"
