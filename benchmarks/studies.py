@@ -21,7 +21,6 @@ from mixedne.studies.costs import UnitCosts, effort, run_seconds
 from mixedne.studies.plan import expand
 from mixedne.studies.search import expected
 from mixedne.studies.spec import find_study, named_studies
-from mixedne.training.config import AGENTS
 
 CORES = (2, 64, 1000)
 
@@ -66,19 +65,20 @@ def costs() -> None:
     print(f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|")
     for name in named_studies():
         study = find_study(name)
-        if any(agent not in AGENTS for block in study.runs for agent in block.agents):
-            continue
         runs = expand(study)
         runs += expected(study, runs)
         whole = effort(runs, UnitCosts())
-        if whole.seconds is None:
-            continue
-        longest = max(run_seconds(run, UnitCosts()) or 0.0 for run in runs)
+        longest = max(run_seconds(run, UnitCosts()) for run in runs)
         stages = 2 if study.search else 1  # what is reported has to wait for the choice
         times = [max(whole.seconds / cores, stages * longest) for cores in CORES]
-        numbers = [f"{whole.runs:,}", f"{whole.steps / 1e6:,.3g} M"]
-        numbers += [f"{whole.inner_updates / 1e6:,.4g} M", f"{whole.seconds / 3600:,.3g}"]
+        numbers = [f"{whole.runs:,}", f"{whole.steps / 1e6:,.2f} M"]
+        numbers += [f"{whole.inner_updates / 1e6:,.2f} M", _hours(whole.seconds)]
         print(f"| `{name}` | {' | '.join([*numbers, *map(_words, times)])} |")
+
+
+def _hours(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
 def _words(seconds: float) -> str:

@@ -212,10 +212,8 @@ def describe(effort: "Effort", workers: int) -> str:
         f"to do: {effort.runs} runs, {effort.steps:,} steps",
         f"{effort.inner_updates:,} inner updates",
         f"{effort.episodes:,} episodes of evaluation",
+        f"about {effort.seconds / 3600:.3g} core-hours",
     ]
-    if effort.seconds is None:
-        return ", ".join([*words, "of unknown time: vpg has no unit costs"])
-    words.append(f"about {effort.seconds / 3600:.3g} core-hours")
     return f"{', '.join(words)}: {duration(effort.seconds / workers)} with {workers} workers"
 
 

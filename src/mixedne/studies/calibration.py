@@ -41,8 +41,11 @@ def measure(tasks: Sequence[str]) -> UnitCosts:
     """The unit costs, measured in this process."""
     weight_seconds, collecting_seconds = _measure_training()
     start_seconds = time.process_time()  # since the process began
+    reference = UnitCosts()
+    slower = weight_seconds / reference.weight_seconds
     return UnitCosts(
         weight_seconds=weight_seconds,
+        sample_seconds=slower * reference.sample_seconds,  # VPG is not measured by itself
         acting_seconds=max(collecting_seconds - _measure_step(resolve_task(TASK)), 0.0),
         start_seconds=start_seconds,
         step_seconds={task.name: _measure_step(task) for task in map(resolve_task, tasks)},

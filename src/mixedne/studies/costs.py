@@ -1,10 +1,10 @@
 """How long runs take on one core, from a few unit costs.
 
 A run of DDPG, TD3 or SAC is so many steps of the task and so many inner updates, Σ K_t; an update
-is arithmetic on minibatches, in proportion to the weights that it touches. Evaluation is steps of
-the task alone, counted as if every episode ran to its time limit. The unit costs below are those
-of the machine of ``benchmarks/README.md``; ``calibration`` measures others. An estimate is for
-planning: it is meant to be right within a factor of two.
+is arithmetic on minibatches, in proportion to the weights that it touches. VPG is samples.
+Evaluation is steps of the task alone, counted as if every episode ran to its time limit. The unit
+costs below are those of the machine of ``benchmarks/README.md``; ``calibration`` measures others.
+An estimate is for planning: it is meant to be right within a factor of two.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import PlannedRun
+from mixedne.studies.plan import GROUPED, PlannedRun
 from mixedne.tasks import Task, resolve_task
 
 STEP_SECONDS = {
@@ -46,8 +46,11 @@ class UnitCosts:
     0.82 ms for an inner update of two-player DDPG on HalfCheetah, and 3.8 ms on Humanoid."""
     acting_seconds: float = 75e-6
     """For the players to act once while collecting, beside the task's step."""
+    sample_seconds: float = 1e-6
+    """For one step of the toy MDP in a turn of VPG, of eight runs that are trained together; a run
+    alone needs seven times as much. Measured once, by hand, on a busy machine."""
     start_seconds: float = 10.0
-    """Until a run's first update: imports and compilation."""
+    """Until a job's first update: imports and compilation."""
     step_seconds: Mapping[str, float] = field(default_factory=lambda: STEP_SECONDS)
 
     def step(self, task: Task) -> float:
@@ -64,48 +67,50 @@ class Effort(NamedTuple):
     inner_updates: int
     episodes: int
     """Of evaluation."""
-    seconds: float | None
-    """None if there is no unit cost for one of the runs."""
+    seconds: float
+    """Of one core."""
 
 
 def effort(runs: Iterable[PlannedRun], costs: UnitCosts) -> Effort:
     """The sum over runs."""
     listed = list(runs)
-    seconds = [run_seconds(run, costs) for run in listed]
-    known = [value for value in seconds if value is not None]
     return Effort(
         runs=len(listed),
         steps=sum(run.fields["steps"] for run in listed),
         inner_updates=sum(inner_updates(run.fields) for run in listed),
         episodes=sum(_episodes(run.evaluations) for run in listed),
-        seconds=sum(known) if len(known) == len(listed) else None,
+        seconds=sum(run_seconds(run, costs) for run in listed),
     )
 
 
-def run_seconds(run: PlannedRun, costs: UnitCosts) -> float | None:
-    """Training and evaluation of one run on one core; None for agents without unit costs."""
+def run_seconds(run: PlannedRun, costs: UnitCosts) -> float:
+    """Training and evaluation of one run on one core."""
     fields = run.fields
-    if fields["agent"] == "vpg":
-        return None
     task = resolve_task(fields["task"])
     step = costs.step(task)
-    training = fields["steps"] * (costs.acting_seconds + step)
-    training += inner_updates(fields) * update_seconds(fields, task, costs)
-    watched = _watched_episodes(fields, task)
-    episodes = watched + _episodes(run.evaluations)
-    return costs.start_seconds + training + episodes * (task.max_episode_steps or 1000) * step
+    episodes = _watched_episodes(fields, task) + _episodes(run.evaluations)
+    evaluating = episodes * (task.max_episode_steps or 1000) * step
+    if fields["agent"] == "vpg":
+        samples = inner_updates(fields) * fields["horizon"] * fields["trajectories"]
+        start = costs.start_seconds / GROUPED["vpg"]
+        return start + samples * costs.sample_seconds + evaluating
+    collecting = fields["steps"] * (costs.acting_seconds + step)
+    updating = inner_updates(fields) * update_seconds(fields, task, costs)
+    return costs.start_seconds + collecting + updating + evaluating
 
 
 def inner_updates(fields: Mapping[str, Any]) -> int:
     """Σ K_t over a run's outer steps; Extra-Adam's two halves count as two."""
+    halves = 2 if fields["solver"] == "extra-adam" else 1
     if fields["agent"] == "vpg":
-        return int(fields["steps"]) * int(fields.get("inner_steps", 1))
+        chain = fields["inner_steps"] if fields["solver"] == "mixedne-ld" else halves
+        return int(fields["steps"] * chain)
     cycles = -(-fields["steps"] // fields["collect_steps"])
     idle = min(cycles, fields["update_after"] // fields["collect_steps"])
     updates = (cycles - idle) * fields["updates"]
     if fields["solver"] == "mixedne-ld":
         return _chain_steps(updates, fields["inner_growth"], fields["inner_max"])
-    return 2 * updates if fields["solver"] == "extra-adam" else updates
+    return int(halves * updates)
 
 
 def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> float:

@@ -1,11 +1,13 @@
 """From a study to its runs: every combination once, each with an identifier of its own.
 
 The identifier is a hash of the resolved configuration, so the same run has the same identifier in
-every study, and is done once. Fields at the values of ``Config``'s own defaults do not enter it:
-a later version may have more fields, and the old runs keep their identifiers.
+every study, and is done once. Fields without effect do not enter it, and neither do fields at the
+values of ``Config``'s own defaults: a later version may have more fields, and the old runs keep
+their identifiers.
 """
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -97,14 +99,16 @@ def run_from_json(document: Mapping[str, Any]) -> PlannedRun:
 
 def identifier(fields: Mapping[str, Any]) -> str:
     """The hash of a configuration, given as ``config.json`` has it."""
+    idle = _idle(fields["agent"], fields["solver"])
     counted = {
         name: fields[name]
-        for name in ("task", *_DEFAULTS)
+        for name, default in _DEFAULTS.items()
         if name in fields
+        and fields[name] != default
         and name not in WITHOUT_RESULT
-        and (name not in _DEFAULTS or fields[name] != _DEFAULTS[name])
+        and name not in idle
     }
-    text = json.dumps(counted, sort_keys=True)
+    text = json.dumps({"task": fields["task"], **counted}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -186,6 +190,7 @@ def _check_overrides(block: Block) -> None:
             )
 
 
+@functools.cache
 def _idle(agent: str, solver: str | None) -> dict[str, str]:
     """The fields that do nothing here, and what they would need."""
     needs = without_effect(agent, None if agent == "sac" else solver)

@@ -18,6 +18,7 @@ from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.studies.plan import CONFIG_FIELDS, identifier
 from mixedne.studies.store import EVALUATION, StudyFolder
+from mixedne.tasks import resolve_task
 
 EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
 """The columns that tell an episode from all others."""
@@ -65,22 +66,35 @@ def run_folders(path: Path) -> Iterator[Path]:
             yield folder
 
 
+def nominal_rows(table: pl.DataFrame) -> pl.DataFrame:
+    """The episodes in worlds as they were trained in."""
+    names = table["task"].unique().drop_nulls()
+    known = {name: resolve_task(name).nominal_rho for name in names}
+    rho = pl.col("task").replace_strict(known, return_dtype=pl.Float64, default=None)
+    return table.filter(
+        pl.col("mass") == 1,
+        pl.col("friction") == 1,
+        pl.col("noise") == 0,
+        pl.col("rho").eq_missing(rho),
+        pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null(),
+    )
+
+
 def summarise(table: pl.DataFrame) -> pl.DataFrame:
     """One row per task and method: its return in the nominal world, over all shifts, at the worst.
 
     Episodes are averaged within a run and shift first, then shifts within a run, then runs.
     """
+    key = [*TASK, *METHOD, "acting"]
     mean = pl.col("return").mean()
-    nominal = (pl.col("mass") == 1) & (pl.col("friction") == 1) & (pl.col("noise") == 0)
-    at_shift = table.group_by(*TASK, *METHOD, "identifier", *SHIFT).agg(mean)
-    by_run = at_shift.group_by(*TASK, *METHOD, "identifier").agg(
-        pl.col("return").filter(nominal).mean().alias("nominal"),
-        mean.alias("mean"),
-        pl.col("return").min().alias("worst"),
+    by_shift = table.group_by(*key, "identifier", *SHIFT[:-1]).agg(mean)
+    by_run = by_shift.group_by(*key, "identifier").agg(
+        mean.alias("mean"), pl.col("return").min().alias("worst")
     )
+    nominal = nominal_rows(table).group_by("identifier", "acting").agg(mean.alias("nominal"))
+    whole = by_run.join(nominal, on=["identifier", "acting"], how="left", nulls_equal=True)
     values = pl.col("nominal", "mean", "worst").mean()
-    counted = by_run.group_by(*TASK, *METHOD).agg(pl.len().alias("runs"), values)
-    return counted.sort(*TASK, *METHOD)
+    return whole.group_by(key).agg(pl.len().alias("runs"), values).sort(key)
 
 
 def _collect(
@@ -120,7 +134,7 @@ def _configuration(folder: Path) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads((folder / "config.json").read_text())
         identifier(found)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, KeyError):
         warnings.warn(f"{folder} has no whole config.json; its rows are left out", stacklevel=3)
         return None
     return found

@@ -163,7 +163,7 @@ class _Clock:
     """Foretells the end from what has been done since the start."""
 
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        self._costs = {run.name: run_seconds(run, UnitCosts()) or 1.0 for run in runs}
+        self._costs = {run.name: run_seconds(run, UnitCosts()) for run in runs}
         self._started = time.monotonic()
         self._first: float | None = None
 
