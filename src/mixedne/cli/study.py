@@ -272,15 +272,15 @@ def _print_results(table: "pl.DataFrame") -> None:
     rows = [
         [
             *(str(row[name] or "–") for name in ("task", "agent", "solver", "formulation")),
-            *(f"{row['delta']:g}", row["preset"], str(row["runs"])),
+            *(f"{row['delta']:g}", row["preset"], row["acting"], str(row["runs"])),
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in MEASURES),
         ]
         for row in table.iter_rows(named=True)
     ]
     if rows:
-        columns = ["task", "agent", "solver", "formulation", "δ", "preset", "runs", *MEASURES]
+        columns = ["task", "agent", "solver", "formulation", "δ", "preset", "acting", "runs"]
         title = "Return in the nominal world, on average over all shifts, and at the worst shift"
-        print_table(title, columns, rows)
+        print_table(title, [*columns, *MEASURES], rows)
 
 
 def _values(values: Mapping[str, Any]) -> str:

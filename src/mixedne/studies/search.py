@@ -16,6 +16,7 @@ import polars as pl
 from mixedne import presets
 from mixedne.evaluation.sweep import episode_seed
 from mixedne.studies.plan import PlannedRun, planned
+from mixedne.studies.results import nominal_rows
 from mixedne.studies.spec import CASE, Search, Study
 from mixedne.tasks import resolve_task
 
@@ -59,17 +60,10 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
 def nominal_returns(search: Search, table: pl.DataFrame) -> dict[str, float]:
     """Mean return of each run's nominal episodes, by identifier; no other row has a say."""
     seeds = [episode_seed(search.seed, number) for number in range(search.episodes)]
-    nominal = {task: resolve_task(task).nominal_rho for task in table["task"].unique().drop_nulls()}
-    rho = pl.col("task").replace_strict(nominal, return_dtype=pl.Float64, default=None)
-    rows = table.filter(
-        pl.col("mass") == 1,
-        pl.col("friction") == 1,
-        pl.col("noise") == 0,
-        pl.col("rho").eq_missing(rho),
-        pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null(),
-        pl.col("acting") == "mean",
-        pl.col("episode_seed").is_in(seeds),
-    ).unique(["identifier", "episode_seed"], maintain_order=True)
+    rows = nominal_rows(table).filter(
+        pl.col("acting") == "mean", pl.col("episode_seed").is_in(seeds)
+    )
+    rows = rows.unique(["identifier", "episode_seed"], maintain_order=True)
     means = rows.group_by("identifier").agg(pl.len(), pl.col("return").mean())
     whole = means.filter(pl.col("len") == search.episodes, pl.col("return").is_finite())
     return dict(whole.select("identifier", "return").iter_rows())
