@@ -94,7 +94,7 @@ def test_kills_and_interruptions_cost_no_bit(
     before = newest(out, seed=1)
     process = start_study(laboratory, study, out)
     wait_until(lambda: newest(out, seed=1) > before, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     said = process.communicate()[1]
     assert process.returncode == 130
     assert "Traceback" not in said
@@ -171,3 +171,25 @@ def test_a_full_disk_is_said_and_costs_nothing(laboratory: Laboratory, tmp_path:
     done = run_study(laboratory, study, out)
     assert done.returncode == 0, done.stderr
     assert results(out).height == 4
+
+
+@pytest.mark.slow
+def test_runs_that_are_trained_together_are_what_train_makes(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
+    study = tmp_path / "mine.toml"
+    study.write_text(
+        "[[runs]]\ntasks = ['toy']\nagents = ['vpg']\nseeds = 3\nsteps = 20\n"
+        "[[evaluations]]\nrho = [0.1]\nepisodes = 2\n"
+        "[[evaluations]]\nrho = [0.1]\nepisodes = 2\nstochastic = true\n"
+    )
+    done = run_study(laboratory, study, tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "and 2 more: finished" in done.stderr
+    arguments = ("toy", "--agent", "vpg", "--steps", "20", "--seed", "1")
+    alone = laboratory.train(*arguments, "--out", str(tmp_path / "run"))
+    assert alone.returncode == 0, alone.stderr
+    [run] = tmp_path.glob("out/runs/*seed1*")
+    for name in ("policy.safetensors", "adversary.safetensors", "config.json"):
+        assert (run / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
+    assert set(results(tmp_path / "out")["acting"]) == {"mean", "stochastic"}

@@ -1,12 +1,14 @@
 """``mixedne study``: a whole experiment."""
 
+import contextlib
 import dataclasses
 import os
 import shlex
+import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -147,7 +149,7 @@ Examples:
         executor = self._executor(folder, spec.name)
         started = time.monotonic()
         try:
-            with noted_warnings():
+            with noted_warnings(), _heeding_termination():
                 outcome = conduct(
                     spec, folder, executor, retries=self.retries, watching=watching, say=note
                 )
@@ -156,11 +158,12 @@ Examples:
             note(f"stopped; go on with: {shlex.join(['mixedne', *sys.argv[1:]])}")
             raise
         if outcome.failed:
-            first = next(iter(outcome.failed.items()))
+            name, error = next(iter(outcome.failed.items()))
+            log = folder.log(spec.name)
+            more = f"; {log} says more" if log.exists() else ""
             raise TrainingError(
                 f"{len(outcome.failed)} of {outcome.total} runs failed, the first of them "
-                f"{first[0]}: {first[1]}; the same command tries them again, and "
-                f"{folder.log(spec.name)} says more"
+                f"{name}: {error}; the same command tries them again{more}"
             )
 
     def _executor(self, folder: "StudyFolder", name: str) -> "Callable[[], Executor]":
@@ -204,6 +207,20 @@ Examples:
         for name, error in outcome.failed.items():
             note(f"failed: {name}: {error}")
         note(f"{outcome.total - len(outcome.failed)} of {outcome.total} runs are in {folder.runs}")
+
+
+@contextlib.contextmanager
+def _heeding_termination() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C: workers save, and the user is told how to go on."""
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # not in the main thread, where signals go
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def describe(effort: "Effort", workers: int) -> str:

@@ -25,7 +25,11 @@ JOBS_PER_PROCESS = 50
 PATIENCE = 60.0
 """Seconds in which workers that are told to stop may save."""
 
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ONE_THREAD = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+    "POLARS_MAX_THREADS",
+)
+"""Held to one in a worker; JAX is held by training itself."""
 
 
 class LocalExecutor:

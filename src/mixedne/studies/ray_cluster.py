@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
+from mixedne.studies.local import ONE_THREAD
 from mixedne.studies.plan import run_from_json, run_to_json
 from mixedne.studies.schedule import Event, Job
 from mixedne.studies.store import Locks, StudyFolder
@@ -55,7 +56,7 @@ class RayExecutor:
         self._news = (
             self._ray.remote(num_cpus=0)(_News).options(scheduling_strategy=_on(here)).remote()
         )
-        environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
+        environment = {"env_vars": dict.fromkeys(ONE_THREAD, "1")}
         self._task = self._ray.remote(num_cpus=1, max_retries=LOST_NODES, runtime_env=environment)(
             _do_elsewhere
         )

@@ -18,7 +18,7 @@ from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.studies.plan import CONFIG_FIELDS, identifier
 from mixedne.studies.store import EVALUATION, StudyFolder
-from mixedne.tasks import resolve_task
+from mixedne.tasks.toy import NOMINAL_RHO
 
 EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
 """The columns that tell an episode from all others."""
@@ -68,14 +68,12 @@ def run_folders(path: Path) -> Iterator[Path]:
 
 def nominal_rows(table: pl.DataFrame) -> pl.DataFrame:
     """The episodes in worlds as they were trained in."""
-    names = table["task"].unique().drop_nulls()
-    known = {name: resolve_task(name).nominal_rho for name in names}
-    rho = pl.col("task").replace_strict(known, return_dtype=pl.Float64, default=None)
+    rho = pl.col("rho")
     return table.filter(
         pl.col("mass") == 1,
         pl.col("friction") == 1,
         pl.col("noise") == 0,
-        pl.col("rho").eq_missing(rho),
+        rho.is_null() | (rho == NOMINAL_RHO),
         pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null(),
     )
 

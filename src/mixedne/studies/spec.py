@@ -5,8 +5,9 @@ lists. Values that make no run are found when the study is expanded (``plan``). 
 sentence that begins with the place in the file.
 """
 
+import contextlib
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
@@ -290,18 +291,15 @@ class _Table:
         return tuple(found)
 
 
-class _at:  # noqa: N801 - reads as a word
+@contextlib.contextmanager
+def _at(place: str) -> Iterator[None]:
     """Begin the message of a user's error with its place in the file."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, InvalidInputError) and not str(error).startswith(self._place):
-            raise InvalidInputError(f"{self._place}: {error}") from None
+    try:
+        yield
+    except InvalidInputError as error:
+        if str(error).startswith(place):
+            raise
+        raise InvalidInputError(f"{place}: {error}") from None
 
 
 def _check_kind(name: str, value: Any, kind: type) -> Any:

@@ -5,6 +5,7 @@ gone, or has no more: a job under way is saved and given up. A signal to stop (S
 same.
 """
 
+import contextlib
 import json
 import os
 import queue
@@ -67,14 +68,19 @@ def _answer(job: Any, folder: StudyFolder, locks: Locks, reports: IO[str]) -> di
             return {"event": "held"}
         do_job(runs, folders, tell)
     except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
-        print(f"{runs[0].name}: {error}", file=sys.stderr)
+        _log(f"{runs[0].name}: {error}")
         return {"event": "failed", "error": str(error) or "out of memory"}
     except Exception as error:
-        traceback.print_exc()
+        _log(traceback.format_exc())
         return {"event": "failed", "error": f"{type(error).__name__}: {error}"}
     finally:
         locks.free(runs)
     return {"event": "finished"}
+
+
+def _log(text: str) -> None:
+    with contextlib.suppress(OSError):  # a full disk must not hide what it has done
+        print(text, file=sys.stderr)
 
 
 def _read(stdin: IO[str], lines: "queue.Queue[str]") -> None:
