@@ -84,8 +84,9 @@ def test_an_estimate_is_measured_here(capsys: pytest.CaptureFixture[str]) -> Non
     assert 1 < json.loads(said.out)["total"]["seconds"] < 3600
 
 
-def test_a_search_chooses_reports_and_is_not_done_twice(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path / "cache")
+def test_a_search_chooses_reports_and_is_not_done_twice(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
     study = write_study(tmp_path / "mine.toml", seeds=[1], more=SEARCH + EVALUATIONS)
     out = tmp_path / "out"
     done = run_study(laboratory, study, out)

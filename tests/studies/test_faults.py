@@ -27,11 +27,6 @@ STEPS = 1000
 
 
 @pytest.fixture(scope="module")
-def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
-    return Laboratory(tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs that differ in their seed."""
     return write_study(tmp_path_factory.mktemp("files") / "mine.toml", steps=STEPS)
@@ -142,6 +137,7 @@ def test_two_studies_share_a_folder(
     assert results(out, study="other").height == 4 + 1
 
 
+@pytest.mark.slow
 def test_one_bad_run_takes_no_other_down(laboratory: Laboratory, tmp_path: Path) -> None:
     study = write_study(tmp_path / "mine.toml", seeds=1)
     text = study.read_text().replace(
