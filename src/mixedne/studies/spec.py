@@ -8,7 +8,7 @@ sentence that begins with the place in the file.
 import contextlib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ class Study:
     about: str
     runs: tuple[Block, ...]
     evaluations: tuple[Grid, ...] = ()
-    search: Search | None = field(default=None)
+    search: Search | None = None
 
     def select(
         self,
