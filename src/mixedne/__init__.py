@@ -11,6 +11,7 @@ parts are imported on first use:
 ``mixedne.evaluation``   sweeps and grids of shifts, and their statistics
 ``mixedne.agents``       two-player DDPG and TD3, and SAC
 ``mixedne.training``     runs: configuration, loop, checkpoints
+``mixedne.studies``      whole experiments; ``mixedne.results`` reads their tables
 ``mixedne.train``        train one agent
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 """
@@ -23,9 +24,10 @@ from mixedne.errors import InvalidInputError
 from mixedne.types import Players
 
 if TYPE_CHECKING:
-    from mixedne import agents, evaluation, optimizers, saddle, solvers, tasks, training
+    from mixedne import agents, evaluation, optimizers, saddle, solvers, studies, tasks, training
     from mixedne.evaluation.sweep import evaluate
     from mixedne.policies import load_policy
+    from mixedne.studies.results import results
     from mixedne.training.run import train
 
 __version__ = version("mixedne")
@@ -39,17 +41,23 @@ __all__ = [
     "evaluation",
     "load_policy",
     "optimizers",
+    "results",
     "saddle",
     "solvers",
+    "studies",
     "tasks",
     "train",
     "training",
 ]
 
-_PARTS = ("agents", "evaluation", "optimizers", "saddle", "solvers", "tasks", "training")
+_PARTS = (
+    *("agents", "evaluation", "optimizers", "saddle"),
+    *("solvers", "studies", "tasks", "training"),
+)
 _FUNCTIONS = {
     "evaluate": "mixedne.evaluation.sweep",
     "load_policy": "mixedne.policies",
+    "results": "mixedne.studies.results",
     "train": "mixedne.training.run",
 }
 

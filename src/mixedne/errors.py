@@ -53,7 +53,7 @@ def check_number(
         (below is None or numbers < below, f"below {below}"),
     ]
     for holds, rule in rules:
-        if not np.all(holds):
+        if holds is not True and not np.all(holds):
             raise InvalidInputError(f"{name} must be {rule}, not {value}")
 
 

@@ -94,9 +94,9 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["saddle", "--learning-rate", "nan"], "learning_rate must be finite, not nan"),
         (["theorems", "--samples", "1"], "samples must be at least 2, not 1"),
         (["sadle"], "did you mean 'saddle'?"),
-        (["study", "paper-ddpg"], "the command study is not there yet"),
+        (["report", "runs"], "the command report is not there yet"),
         (["saddle", "--first-seed", "9223372036854775807"], "first_seed must be at most"),
-        ([], "Expected one of {quickstart, saddle, theorems, train, evaluate, presets}"),
+        ([], "Expected one of {quickstart, saddle, theorems, train, evaluate, study, presets}"),
     ],
 )
 def test_bad_input_gets_one_sentence(
@@ -122,7 +122,7 @@ def test_an_output_path_that_is_a_file_is_refused(
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["saddle"], ["theorems"], ["quickstart"], ["train"], ["evaluate"], ["presets"]],
+    [[], ["saddle"], ["theorems"], ["quickstart"], ["train"], ["evaluate"], ["study"], ["presets"]],
 )
 def test_help_has_examples(command: list[str]) -> None:
     done = mixedne(*command, "--help")

@@ -17,11 +17,12 @@ from mixedne.cli.evaluate import Evaluate
 from mixedne.cli.presets import Presets
 from mixedne.cli.quickstart import Quickstart
 from mixedne.cli.saddle import Saddle
+from mixedne.cli.study import Study
 from mixedne.cli.theorems import Theorems
 from mixedne.cli.train import Train
 from mixedne.errors import InvalidInputError, TrainingError, check_choice
 
-Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets | Train
+Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets | Train | Study
 CommandType: TypeAlias = type[Command]
 
 COMMANDS: dict[str, CommandType] = {
@@ -30,10 +31,11 @@ COMMANDS: dict[str, CommandType] = {
     "theorems": Theorems,
     "train": Train,
     "evaluate": Evaluate,
+    "study": Study,
     "presets": Presets,
 }
 
-PLANNED = ("study", "report", "watch", "export")
+PLANNED = ("report", "watch", "export")
 """Commands that are to come."""
 
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.

@@ -316,19 +316,22 @@ def check_wishes(config: Config, default: Config) -> None:
         raise InvalidInputError(
             f"{config.agent} needs a solver: {', '.join(SOLVERS[:-1])} or {SOLVERS[-1]}"
         )
-    agent = config.agent
-    without_effect = {
+    for needed, names in without_effect(config.agent, config.solver).items():
+        for name in names:
+            if getattr(config, name) != getattr(default, name):
+                raise InvalidInputError(f"{name} has an effect only with {needed}")
+
+
+def without_effect(agent: str, solver: str | None) -> dict[str, tuple[str, ...]]:
+    """The fields that do nothing for an agent and a solver, by what they would need."""
+    return {
         "agent ddpg or td3": () if agent in ("ddpg", "td3") else _DETERMINISTIC_ONLY,
         "agent ddpg, td3 or sac": _ACTOR_CRITIC_ONLY if agent == "vpg" else (),
         "agent sac": () if agent == "sac" else _SAC_ONLY,
         "agent vpg": () if agent == "vpg" else _VPG_ONLY,
-        "solver mixedne-ld": () if config.solver == "mixedne-ld" else _LANGEVIN_ONLY,
-        "solver mixedne-ld or gad": _RMS_ONLY if config.solver in (None, "extra-adam") else (),
+        "solver mixedne-ld": () if solver == "mixedne-ld" else _LANGEVIN_ONLY,
+        "solver mixedne-ld or gad": _RMS_ONLY if solver in (None, "extra-adam") else (),
     }
-    for needed, names in without_effect.items():
-        for name in names:
-            if getattr(config, name) != getattr(default, name):
-                raise InvalidInputError(f"{name} has an effect only with {needed}")
 
 
 def check_agent(agent: str) -> None:

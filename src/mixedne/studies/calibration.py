@@ -1,0 +1,129 @@
+"""Measures this machine for an estimate: what a worker's core needs for the units of ``costs``.
+
+``python -m mixedne.studies.calibration TASK…`` prints one line of JSON. It takes some ten seconds,
+most of them for compilation, and counts the processor's time, so that other work on the machine
+disturbs it little. The study's own process calls it as a process, and so needs no JAX.
+"""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mixedne.errors import TrainingError
+from mixedne.studies.costs import UnitCosts, update_seconds
+from mixedne.tasks import PAPER_TASKS, Shift, Task, make_worlds, resolve_task
+
+TASK = "HalfCheetah-v5"
+"""On which updates and acting are measured."""
+
+WORLDS = 16
+STEPS = 30
+ROUNDS = 3
+"""The fastest counts: disturbances only ever add."""
+
+
+def calibrate(tasks: Sequence[str]) -> UnitCosts:
+    """The unit costs of this machine, measured in a process of its own."""
+    command = [sys.executable, "-m", "mixedne.studies.calibration", *tasks]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["it was killed"])[-1]
+        raise TrainingError(f"the calibration failed: {reason}")
+    return UnitCosts(**json.loads(done.stdout))
+
+
+def measure(tasks: Sequence[str]) -> UnitCosts:
+    """The unit costs, measured in this process."""
+    weight_seconds, collecting_seconds = _measure_training()
+    start_seconds = time.process_time()  # since the process began
+    reference = UnitCosts()
+    slower = weight_seconds / reference.weight_seconds
+    return UnitCosts(
+        weight_seconds=weight_seconds,
+        sample_seconds=slower * reference.sample_seconds,  # VPG is not measured by itself
+        acting_seconds=max(collecting_seconds - _measure_step(resolve_task(TASK)), 0.0),
+        start_seconds=start_seconds,
+        step_seconds={task.name: _measure_step(task) for task in map(resolve_task, tasks)},
+    )
+
+
+def _measure_step(task: Task) -> float:
+    """One step of a task in a batch of worlds, most of them lying on the ground by then."""
+    is_batched = task.name in PAPER_TASKS
+    shifts = [(Shift(), seed) for seed in range(WORLDS)]
+    worlds = make_worlds(task, shifts, threads=1, terminate=not is_batched)
+    generator = np.random.default_rng(0)
+    worlds.reset()
+
+    def steps() -> None:
+        for _ in range(STEPS):
+            size = (len(worlds.active), task.action_size)
+            ended = worlds.step(generator.uniform(task.action_low, task.action_high, size))
+            if (ended.terminated | ended.truncated).any():
+                worlds.reset()
+
+    try:
+        return _fastest(steps) / (STEPS * WORLDS)
+    finally:
+        worlds.close()
+
+
+def _measure_training() -> tuple[float, float]:
+    """A weight's share of an inner update, and a step of collection.
+
+    Measured on two-player DDPG with chains of 15.
+    """
+    from mixedne.replay import Layout, Replay
+    from mixedne.training.assembly import formulation_of, make_agent, make_policies
+    from mixedne.training.collection import Collector, transition_sizes
+    from mixedne.training.config import configure
+    from mixedne.training.folder import as_json
+    from mixedne.training.program import no_normaliser
+    from mixedne.training.run import hold_to_one_thread
+    from mixedne.training.updates import Updater
+
+    hold_to_one_thread()
+    config = configure(TASK, inner_growth=100.0, updates=15)  # K_t is 15 throughout
+    task, formulation = resolve_task(config.task), formulation_of(config)
+    agent, layout = make_agent(config, task), Layout(transition_sizes(task, formulation))
+    replay = Replay.create(None, layout.width, 10_000, 0)
+    replay.append(np.random.default_rng(0).standard_normal((10_000, layout.width), np.float32))
+    updater = Updater(config, agent, layout)
+    normaliser = no_normaliser(task.observation_size)
+    state = updater.init()
+
+    def update() -> None:
+        nonlocal state
+        state, reports = updater.update(state, replay, normaliser, 0)
+        for _, report in reports:
+            float(report.payoff)  # waits for it
+
+    update()  # compiles
+    update_share = _fastest(update) / (config.updates * config.inner_max)
+    weights = update_seconds(as_json(config), task, UnitCosts(weight_seconds=1.0))
+    policies = make_policies(config, task, agent.policy_head, state.players, normaliser)
+    collector = Collector(task, formulation, layout.columns, 0, exploration=config.sigma)
+    try:
+        collecting = _fastest(lambda: collector.collect(policies, 100, 0, at_random=False)) / 100
+    finally:
+        collector.close()
+    return update_share / weights, collecting
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Seconds of processor time that the work takes at best."""
+    times = []
+    for _ in range(ROUNDS):
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+if __name__ == "__main__":
+    print(json.dumps(dataclasses.asdict(measure(sys.argv[1:]))))

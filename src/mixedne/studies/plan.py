@@ -1,0 +1,228 @@
+"""From a study to its runs: every combination once, each with an identifier of its own.
+
+The identifier is a hash of the resolved configuration, so the same run has the same identifier in
+every study, and is done once. Fields without effect do not enter it, and neither do fields at the
+values of ``Config``'s own defaults: a later version may have more fields, and the old runs keep
+their identifiers.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
+from mixedne.studies.spec import CASE, Block, Study
+from mixedne.tasks import resolve_task
+from mixedne.tasks.shifts import check_axes
+from mixedne.training.config import Config, configure, without_effect
+from mixedne.training.folder import as_json, default_folder
+
+WITHOUT_RESULT = ("tensorboard", "checkpoint_every")
+"""Fields that change no result: runs that differ in them alone are the same."""
+
+GROUPED = {"vpg": 8}
+"""Agents whose runs are trained together, and how many at most."""
+
+GROUP_VARIES = ("seed", "eta", "sigma0")
+"""What may differ within a group."""
+
+MAX_RUNS = 100_000
+"""More are taken for a slip."""
+
+CONFIG_FIELDS = [field.name for field in dataclasses.fields(Config)]
+
+_DEFAULTS = {
+    field.name: json.loads(json.dumps(field.default))
+    for field in dataclasses.fields(Config)
+    if field.default is not dataclasses.MISSING
+}
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a study."""
+
+    identifier: str
+    name: str
+    """Of its folder."""
+    fields: Mapping[str, Any]
+    """Its configuration as ``config.json`` has it."""
+    evaluations: tuple[Grid, ...] = ()
+
+    @property
+    def config(self) -> Config:
+        """Its configuration."""
+        return read_config_fields(self.fields)
+
+    @property
+    def case(self) -> tuple[Any, ...]:
+        """What is compared with its like: the choices, without the settings and the seed."""
+        return tuple(self.fields[name] for name in CASE)
+
+
+def expand(study: Study) -> list[PlannedRun]:
+    """The runs of a study; of a search, those that are compared."""
+    if study.search is None:
+        runs = _expand(study.runs, study.evaluations)
+    else:
+        blocks = [dataclasses.replace(block, seeds=study.search.seeds) for block in study.runs]
+        runs = _expand(blocks, (study.search.evaluation,))
+    for block in study.runs:  # what a search would find out only in the end
+        _check_evaluations(block, study.evaluations)
+    return runs
+
+
+def planned(fields: Mapping[str, Any], evaluations: Sequence[Grid] = ()) -> PlannedRun:
+    """The run of a configuration, as JSON has it."""
+    found = identifier(fields)
+    words = default_folder(_Named(fields)).name  # type: ignore[arg-type]
+    return PlannedRun(found, f"{words}-{found}", fields, tuple(evaluations))
+
+
+def run_to_json(run: PlannedRun) -> dict[str, Any]:
+    """All that makes a run, to be sent elsewhere."""
+    grids = [dataclasses.asdict(grid) for grid in run.evaluations]
+    return {"configuration": dict(run.fields), "evaluations": grids}
+
+
+def run_from_json(document: Mapping[str, Any]) -> PlannedRun:
+    """The run that was sent."""
+    grids = [Grid(**_with_tuples(grid)) for grid in document["evaluations"]]
+    return planned(document["configuration"], grids)
+
+
+def identifier(fields: Mapping[str, Any]) -> str:
+    """The hash of a configuration, given as ``config.json`` has it."""
+    idle = _idle(fields["agent"], fields["solver"])
+    counted = {
+        name: fields[name]
+        for name, default in _DEFAULTS.items()
+        if name in fields
+        and fields[name] != default
+        and name not in WITHOUT_RESULT
+        and name not in idle
+    }
+    text = json.dumps({"task": fields["task"], **counted}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def read_config_fields(fields: Mapping[str, Any]) -> Config:
+    """The configuration from JSON: lists are tuples."""
+    known = {field.name for field in dataclasses.fields(Config)}
+    return Config(**_with_tuples({name: fields[name] for name in fields if name in known}))
+
+
+def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """What a worker does at a time: one run, or several that are trained together."""
+    listed: list[list[PlannedRun]] = []
+    open_groups: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        size = GROUPED.get(run.fields["agent"], 1)
+        if size == 1:
+            listed.append([run])
+            continue
+        shared = {name: value for name, value in run.fields.items() if name not in GROUP_VARIES}
+        key = json.dumps([shared, [dataclasses.asdict(grid) for grid in run.evaluations]])
+        group = open_groups.get(key)
+        if group is None or len(group) == size:
+            group = open_groups[key] = []
+            listed.append(group)
+        group.append(run)
+    return listed
+
+
+def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[PlannedRun]:
+    found: dict[str, PlannedRun] = {}
+    order: dict[str, int] = {}
+    for block in blocks:
+        for fields in _configurations(block):
+            for place, seed in enumerate(block.seeds):
+                run = planned({**fields, "seed": seed}, evaluations)
+                found.setdefault(run.identifier, run)
+                order.setdefault(run.identifier, place)
+            if len(found) > MAX_RUNS:
+                raise InvalidInputError(f"{block.place}: more than {MAX_RUNS} runs")
+    # Seed by seed, so that a study that is stopped has some of each kind.
+    return sorted(found.values(), key=lambda run: order[run.identifier])
+
+
+def _configurations(block: Block) -> Iterator[dict[str, Any]]:
+    """Every configuration of a block once, at its first seed, as JSON has it."""
+    _check_overrides(block)
+    seen = set()
+    choices = itertools.product(
+        *(block.tasks, block.agents, block.presets, block.deltas),
+        *(block.formulations, block.solvers),
+    )
+    for task, agent, preset, delta, formulation, solver in choices:
+        choice = _sensible(agent, solver, formulation, delta)
+        idle = _idle(agent, choice["solver"])
+        lists = [(name, values) for name, values in block.overrides if name not in idle]
+        for values in itertools.product(*(values for _, values in lists)):
+            wishes = dict(zip((name for name, _ in lists), values, strict=True))
+            key = repr((task, agent, preset, choice, wishes))
+            if key in seen:
+                continue
+            seen.add(key)
+            if block.steps is not None:
+                wishes.setdefault("steps", block.steps)
+            wishes.setdefault("seed", block.seeds[0])
+            try:
+                config = configure(task, agent=agent, preset=preset, **choice, **wishes)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{block.place}: {error}") from None
+            yield as_json(config)
+
+
+def _check_overrides(block: Block) -> None:
+    """Refuse an override that has an effect in no run of the block."""
+    kinds = [_idle(agent, solver) for agent in block.agents for solver in block.solvers]
+    for name, _ in block.overrides:
+        if all(name in idle for idle in kinds):
+            raise InvalidInputError(
+                f"{block.place}, overrides: {name} has an effect only with {kinds[0][name]}"
+            )
+
+
+@functools.cache
+def _idle(agent: str, solver: str | None) -> dict[str, str]:
+    """The fields that do nothing here, and what they would need."""
+    needs = without_effect(agent, None if agent == "sac" else solver)
+    return {name: needed for needed, names in needs.items() for name in names}
+
+
+def _sensible(agent: str, solver: str, formulation: str, delta: float) -> dict[str, Any]:
+    """The choices without those that mean nothing together: they would repeat a run."""
+    if agent == "sac":
+        return {"solver": None, "delta": 0.0, "formulation": "nr-mdp"}
+    if delta == 0:
+        formulation = "nr-mdp"
+    return {"solver": solver, "delta": delta, "formulation": formulation}
+
+
+def _check_evaluations(block: Block, evaluations: Iterable[Grid]) -> None:
+    """Refuse shifts that a task of the block does not have."""
+    shifts = [shift for grid in evaluations for shift in grid.shifts()]
+    for task in map(resolve_task, block.tasks):
+        for shift in shifts:
+            try:
+                check_axes(task.id, task.axes, shift)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{block.place}, evaluations: {error}") from None
+
+
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+
+
+class _Named:
+    """Fields by attribute, for what only reads a configuration: checking it again is slow."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.__dict__.update(fields)

@@ -1,0 +1,121 @@
+"""``mixedne study`` as a user meets it: plans, refusals, and one small search to its end."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mixedne.cli.board import describe, duration
+from mixedne.cli.main import main
+from mixedne.studies.results import results
+from mixedne.studies.schedule import Board
+from probes.runs import Laboratory
+from probes.studies import EVALUATIONS, run_study, write_study
+
+SEARCH = "\nsigma = [0.1, 0.3]\n[search]\nseeds = [7]\nepisodes = 2\n"
+PLAN = ("--dry-run", "--reference-costs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["smok", "--out", "o"], "did you mean 'smoke'?"),
+        (["smoke"], "study needs a folder: pass --out DIR"),
+        (["absent.toml", "--out", "o"], "absent.toml cannot be read: No such file"),
+        (["bad.toml", "--out", "o"], "bad.toml, [[runs]] 1: delta must be below 1, not 3.0"),
+        (["smoke", "--out", "taken"], "the output folder taken is a file"),
+        (["smoke", "--out", "."], "the output folder . holds other things than studies"),
+        (["smoke", "--out", "o", "--seeds", "0"], "seeds must be at least 1, not 0"),
+        (["smoke", "--out", "o", "--workers", "0"], "workers must be at least 1, not 0"),
+        (["smoke", "--out", "o", "--retries", "-1"], "retries must be at least 0, not -1"),
+        (["smoke", "--out", "o", "--solvers", "gda"], "did you mean 'gad'?"),
+        (["smoke", "--out", "o", "--agents", "vpg"], "an agent of the study smoke must be one"),
+        (["smoke", "--out", "o", "--tasks", "Hoper-v5"], "there is no task 'Hoper-v5'"),
+        (["smoke", "--out", "o", "--executor", "slurm"], "invalid choice 'slurm'"),
+        (["smoke", "--out", "o", "--address", "auto"], "--address has an effect only with"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_writes_nothing(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "bad.toml").write_text("[[runs]]\ntasks = ['Hopper']\ndeltas = [3]")
+    assert main(["study", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("mixedne: ")
+    assert message in said.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.toml", "taken"]
+
+
+def test_a_dry_run_prints_the_plan_and_does_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    choice = ["--tasks", "Hopper-v5", "--solvers", "gad", "mixedne-ld", "--seeds", "2"]
+    assert main(["study", "paper-search-td3", *choice, *PLAN, "--workers", "4"]) == 0
+    printed = capsys.readouterr().out
+    # Three δ; 12 configurations of MixedNE-LD and 3 of GAD on two seeds, and two reports of each.
+    assert "102 runs, 0 of them finished" in printed
+    assert "by nominal return on seeds 1000 to 1001, is then run with seeds 0 to 1" in printed
+    assert "core-hours" in printed
+    assert "with 4 workers" in printed
+    assert main(["study", "smoke", *PLAN, "--json", "--out", "nowhere"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["runs"]) == document["left"]["runs"] == 7
+    assert document["finished"] == document["reported"] == 0
+    assert document["total"]["steps"] == 7 * 2000
+    assert {"run", "identifier", "configuration", "evaluations"} == set(document["runs"][0])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_an_estimate_is_measured_here(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "smoke", "--dry-run", "--json"]) == 0
+    said = capsys.readouterr()
+    assert "measuring this machine" in said.err
+    assert 1 < json.loads(said.out)["total"]["seconds"] < 3600
+
+
+def test_a_search_chooses_reports_and_is_not_done_twice(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
+    study = write_study(tmp_path / "mine.toml", seeds=[1], more=SEARCH + EVALUATIONS)
+    out = tmp_path / "out"
+    done = run_study(laboratory, study, out)
+    assert done.returncode == 0, done.stderr
+    assert "Chosen by nominal return, beside the paper's tables" in done.stdout
+    assert "2 of 2 runs compared" in done.stderr
+    assert "1 of 1 runs reported" in done.stderr
+    assert "3 of 3 runs are in" in done.stderr
+    chosen = json.loads((out / "studies" / "mine-chosen.json").read_text())["choices"][0]
+    compared = results(out, study="mine", settings=["sigma"])
+    means = compared.group_by("sigma").agg(pl.mean("return"))
+    returns = dict(means.iter_rows())
+    assert returns[chosen["chosen"]["sigma"]] == chosen["mean_return"] == max(returns.values())
+    assert chosen["paper"] == {"sigma": 0.1}
+    # Runs that were compared have met no shift, and what is reported has other seeds.
+    assert set(results(out, study="mine")["mass"]) == {1.0}
+    reported = results(out, study="mine-reported", settings=["sigma"])
+    assert set(reported["train_seed"]) == {1}
+    assert set(reported["sigma"]) == {chosen["chosen"]["sigma"]}
+    again = run_study(laboratory, study, out, "--json")
+    assert again.returncode == 0
+    document = json.loads(again.stdout)
+    assert (document["runs"], document["failed"]) == (3, [])
+    assert document["results"][0]["runs"] == 1
+    assert "finished" not in again.stderr
+
+
+def test_a_board_in_words() -> None:
+    board = Board(total=5, done=2, failed={"a": "broke"}, seconds_left=600.0)
+    assert describe(board, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
+    times = {5: "5 s", 600: "10 min", 7200: "2.0 h", 864000: "10.0 days"}
+    assert {seconds: duration(seconds) for seconds in times} == times

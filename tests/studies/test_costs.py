@@ -1,0 +1,62 @@
+"""The cost model: numbers that no machine changes, and proportions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mixedne.evaluation.grids import Grid
+from mixedne.optimizers import warmup_steps
+from mixedne.studies.costs import UnitCosts, effort, inner_updates, run_seconds
+from mixedne.studies.plan import PlannedRun, planned
+from mixedne.training.config import configure
+from mixedne.training.folder import as_json
+
+
+def run(*grids: Grid, **wishes: Any) -> PlannedRun:
+    task = wishes.pop("task", "HalfCheetah")
+    return planned(as_json(configure(task, **wishes)), grids)
+
+
+def test_inner_updates_are_the_papers() -> None:
+    # 0.5 M steps in cycles of 100, of which the first is not yet followed by 50 updates.
+    updates = 4999 * 50
+    assert inner_updates(run(solver="gad").fields) == updates
+    assert inner_updates(run(solver="extra-adam").fields) == 2 * updates
+    assert inner_updates(run(delta=0.0).fields) == updates
+    chains = warmup_steps(1e-5, 15)(np.arange(1, updates + 1)).sum()
+    assert inner_updates(run().fields) == chains
+    assert chains > 4 * updates
+
+
+def test_the_benchmarks_figures_come_out() -> None:
+    """Steps per second of benchmarks/README.md, one update a step, within a third."""
+    cases = [("td3", "gad", 0.0, 1337), ("ddpg", "gad", 0.0, 1600)]
+    cases += [("td3", "mixedne-ld", 0.1, 976), ("ddpg", "mixedne-ld", 0.1, 1170)]
+    for agent, solver, delta, speed in cases:
+        config = run(agent=agent, solver=solver, delta=delta, steps=10**6, evaluate_every=0)
+        one_to_one = {"collect_steps": 50, "updates": 50, "inner_max": 1}
+        seconds = run_seconds(planned({**config.fields, **one_to_one}), UnitCosts())
+        assert 10**6 / seconds == pytest.approx(speed, rel=1 / 3)
+
+
+def test_more_work_costs_more() -> None:
+    plain = run_seconds(run(), UnitCosts())
+    for other in (
+        run(steps=600_000),
+        run(hidden=(128, 128)),
+        run(task="Humanoid"),
+        run(Grid(mass=(0.5, 1.0), episodes=5)),
+    ):
+        assert run_seconds(other, UnitCosts()) > plain
+    whole = effort([run(Grid(mass=(0.5, 1.0), episodes=5)), run(seed=1)], UnitCosts())
+    assert (whole.runs, whole.steps, whole.episodes) == (2, 1_000_000, 10)
+
+
+def test_vpg_is_samples() -> None:
+    wishes: dict[str, Any] = {"task": "toy", "agent": "vpg", "steps": 5000}
+    assert inner_updates(run(**wishes, delta=0.0).fields) == 50_000  # the table's N_k is 10
+    assert inner_updates(run(**wishes, solver="gad").fields) == 5000
+    assert inner_updates(run(**wishes, solver="extra-adam").fields) == 10_000
+    costs = UnitCosts(sample_seconds=1.0, start_seconds=0.0, step_seconds={"toy": 0.0})
+    assert run_seconds(run(**wishes), costs) == 5000 * 500

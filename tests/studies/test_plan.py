@@ -1,0 +1,156 @@
+"""From studies to runs: each once, with identifiers that stay."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from mixedne import presets
+from mixedne.studies.plan import (
+    PlannedRun,
+    expand,
+    identifier,
+    jobs,
+    planned,
+    run_from_json,
+    run_to_json,
+)
+from mixedne.studies.spec import find_study, named_studies, parse_study
+from mixedne.training.config import configure
+from mixedne.training.folder import as_json
+
+
+def fields(**wishes: Any) -> dict[str, Any]:
+    return as_json(configure("Hopper", **wishes))
+
+
+def test_identifiers_stay() -> None:
+    """A change here loses every run that was ever made: they would all be done again."""
+    assert identifier(fields()) == "7f5cf5025b79"
+    assert identifier(fields(agent="sac", seed=3)) == "5894a510bb5c"
+
+
+def test_identifiers_know_what_changes_a_result_and_only_that() -> None:
+    same: list[dict[str, Any]] = [{"tensorboard": True}, {"checkpoint_every": 7}, {"sigma0": 1e-3}]
+    other: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"steps": 7},
+        {"eta": 1.0},
+        {"hidden": (8,)},
+        {"delta": 0.0},
+    ]
+    assert all(identifier(fields(**wish)) == identifier(fields()) for wish in same)
+    assert len({identifier(fields(**wish)) for wish in [{}, *other]}) == len(other) + 1
+    gad = fields(solver="gad")
+    assert identifier({**gad, "sigma0": 7.0}) == identifier(gad)  # without effect
+    # What a later version adds, at the value of its default, leaves them as they are.
+    assert identifier({**fields(), "versions": {"jax": "9"}, "new": 1}) == identifier(fields())
+
+
+def test_a_run_keeps_everything_on_its_way_elsewhere() -> None:
+    for run in expand(find_study("smoke")):
+        assert run_from_json(run_to_json(run)) == run
+    config = configure("Hopper", hidden=(8, 9), seed=4)
+    assert planned(as_json(config)).config == config
+
+
+def test_every_combination_once() -> None:
+    runs = expand(
+        parse_study(
+            b"""
+        [[runs]]
+        tasks = ["Hopper-v5", "Hopper"]
+        agents = ["td3", "sac"]
+        solvers = ["mixedne-ld", "gad"]
+        formulations = ["nr-mdp", "pr-mdp"]
+        deltas = [0.1, 0.0]
+        seeds = [3, 4, 3]
+        [runs.overrides]
+        sigma0 = [1e-2, 1e-3]
+        sigma = [0.1, 0.2]
+        hidden = [[8], [8, 8]]
+        """,
+            "mine",
+            "mine.toml",
+        )
+    )
+    # Per seed: MixedNE-LD at 2 formulations and δ = 0: 3 × 2 × 2 × 2; GAD 3 × 2 × 2; SAC 2.
+    assert len(runs) == 2 * (24 + 12 + 2)
+    assert len({run.identifier for run in runs}) == len(runs)
+    assert len({run.name for run in runs}) == len(runs)
+    assert [run.fields["seed"] for run in runs] == [3] * 38 + [4] * 38
+    assert all(run.name.endswith(f"-{run.identifier}") for run in runs)
+    expected = configure("Hopper", agent="td3", solver="gad", sigma=0.2, hidden=(8,), seed=3)
+    assert expected in [run.config for run in runs]
+
+
+def test_the_papers_studies_have_the_papers_values() -> None:
+    assert len(expand(find_study("paper-vpg"))) == 30
+    counts = {"paper-ddpg": 120, "paper-ddpg-one-player": 120, "paper-td3": 360, "paper-sac": 40}
+    for name, count in counts.items():
+        runs = expand(find_study(name))
+        assert len(runs) == count
+        for run in runs:
+            config = run.config
+            task = config.task.removesuffix("-v5")
+            values = presets.table_values(config.agent, task, config.delta, str(config.solver))
+            assert (values is None) == (config.agent == "sac")
+            for key, value in (values or {}).items():
+                assert key == "inner_steps" or getattr(config, key) == value
+            assert config.steps == 500_000
+        masses = {shift.mass for grid in runs[0].evaluations for shift in grid.shifts()}
+        assert len(masses) == 21
+
+
+@pytest.mark.parametrize(("agent", "deltas", "size"), [("ddpg", 2, 24), ("td3", 3, 12)])
+def test_the_searches(agent: str, deltas: int, size: int) -> None:
+    grids = presets.GRIDS[agent]
+    by_solver: dict[str, dict[str, int]] = {}
+    for form in ("paper", "equal"):
+        study = find_study(f"{form}-search-{agent}")
+        assert all(len(block.tasks) == 8 for block in study.runs)
+        runs = expand(study.select(tasks=("Hopper-v5",)))
+        seeds = {run.fields["seed"] for run in runs}
+        assert not seeds & set(range(5))
+        counts = {s: sum(r.fields["solver"] == s for r in runs) for s in presets.SOLVERS}
+        by_solver[form] = {s: n // (deltas * len(seeds)) for s, n in counts.items()}
+        assert {run.fields["sigma"] for run in runs} == set(grids["sigma"])
+        sampled = [run for run in runs if run.fields["solver"] == "mixedne-ld"]
+        assert {run.fields["sigma0"] for run in sampled} == set(grids["sigma0"])
+        assert all(len(run.evaluations) == 1 for run in runs)
+        assert all(len(run.evaluations[0].shifts()) == 1 for run in runs)
+    few = len(grids["sigma"])
+    assert by_solver["paper"] == {"mixedne-ld": size, "gad": few, "extra-adam": few}
+    assert by_solver["equal"] == dict.fromkeys(presets.SOLVERS, size)
+
+
+def test_vpgs_searches() -> None:
+    counts = {}
+    for form in ("paper", "equal"):
+        runs = expand(find_study(f"{form}-search-vpg"))
+        counts[form] = {s: sum(r.fields["solver"] == s for r in runs) for s in presets.SOLVERS}
+    # Two δ and three seeds of each.
+    assert counts["paper"] == dict.fromkeys(presets.SOLVERS, 6 * len(presets.GRIDS["vpg"]["eta"]))
+    assert counts["equal"] == dict.fromkeys(presets.SOLVERS, 6 * 12)
+
+
+@pytest.mark.parametrize("name", named_studies())
+def test_every_study_that_ships_expands(name: str) -> None:
+    study = find_study(name)
+    assert expand(study.select(seeds=1, tasks=study.runs[0].tasks[:1]))
+
+
+def vpg(**other: Any) -> PlannedRun:
+    return planned(as_json(configure("toy", agent="vpg", **other)))
+
+
+def test_vpg_runs_that_differ_in_little_make_one_job() -> None:
+    seeds = [vpg(seed=seed, eta=eta) for seed in range(5) for eta in (0.1, 0.2)]
+    other = [vpg(seed=seed, inner_steps=10) for seed in range(2)]
+    plain = [planned(fields(seed=seed)) for seed in range(2)]
+    found = jobs([plain[0], *seeds, *other, plain[1]])
+    assert [len(job) for job in found] == [1, 8, 2, 2, 1]
+    assert found[1] + found[2] == seeds
+    assert found[3] == other
+    apart = [dataclasses.replace(run, evaluations=()) for run in seeds[:2]]
+    assert len(jobs(apart)) == 1

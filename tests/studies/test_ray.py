@@ -1,0 +1,93 @@
+"""Studies on a real Ray cluster of two nodes, one of which is killed."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from zipfile import BadZipFile
+
+import pytest
+
+from mixedne.errors import InvalidInputError
+from mixedne.studies import ray_cluster
+from mixedne.studies.ray_cluster import pack, unpack
+from mixedne.studies.results import results
+from probes.runs import Laboratory
+from probes.studies import policies, run_study, start_study, wait_until, write_study
+
+
+def test_folders_travel_whole(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "checkpoint").mkdir(parents=True)
+    (source / "policy.json").write_text("policy")
+    (source / "checkpoint" / "lock").touch()
+    target = tmp_path / "study" / "runs" / "run"
+    target.parents[1].mkdir()
+    for _ in range(2):  # the second replaces the first
+        unpack(pack(source), target)
+        names = sorted(str(path.relative_to(target)) for path in target.rglob("*"))
+        assert names == ["checkpoint", "checkpoint/lock", "policy.json"]
+        (target / "begun").touch()
+    with pytest.raises(BadZipFile):
+        unpack(pack(source)[:100], target)
+    assert (target / "begun").exists()
+    assert [path.name for path in (tmp_path / "study").iterdir()] == ["runs"]
+
+
+def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InvalidInputError, match=r"needs Ray: install it with pip install 'mixedne"):
+        ray_cluster.find_ray()
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a short name, as Ray's sockets need it."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_a_node_that_is_killed_takes_no_run_with_it(
+    tmp_path: Path,
+    short: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two nodes on one machine, each with a folder for what its tasks write."""
+    pytest.importorskip("ray", reason="Ray is not installed: make extras")
+    from ray.cluster_utils import Cluster
+
+    laboratory = Laboratory(tmp_path / "cache")
+    for name, value in laboratory.environment.items():
+        monkeypatch.setenv(name, value)
+    study = write_study(tmp_path / "mine.toml", seeds=4, steps=2000)
+    places = [short / "1", short / "2"]
+    cluster = Cluster()
+    try:
+        nodes = []
+        for place in places:
+            place.mkdir()
+            monkeypatch.setenv("TMPDIR", str(place))
+            nodes.append(cluster.add_node(num_cpus=1, include_dashboard=False))
+        options = ("--executor", "ray", "--address", cluster.address, "--workers", "2")
+        process = start_study(laboratory, study, tmp_path / "ray", *options)
+        for place in places:  # both work, and the second has got somewhere
+            wait_until(partial(_has_begun, place), process)
+        cluster.remove_node(nodes[1], allow_graceful=False)
+        said = process.communicate()[1]
+        [lost] = places[1].glob("mixedne-*/*")  # nobody was left to clear it away
+        assert not (lost / "policy.safetensors").exists()
+    finally:
+        cluster.shutdown()
+    assert process.returncode == 0, said
+    assert "4 of 4 runs" in said
+    done = run_study(laboratory, study, tmp_path / "local")
+    assert done.returncode == 0, done.stderr
+    assert policies(tmp_path / "ray") == policies(tmp_path / "local")
+    assert results(tmp_path / "ray").height == results(tmp_path / "local").height == 4 * 4
+
+
+def _has_begun(place: Path) -> bool:
+    return any(place.glob("mixedne-*/*/checkpoint/step-*"))

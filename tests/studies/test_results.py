@@ -1,0 +1,123 @@
+"""The results of many runs as one table: no episode twice."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import mixedne
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
+from mixedne.studies.plan import PlannedRun
+from mixedne.studies.results import results, summarise
+from mixedne.studies.store import StudyFolder
+from mixedne.studies.work import do_job
+from probes.studies import pretend_run
+
+MASSES = Grid(mass=(0.5, 1.0), episodes=2)
+NOISE = Grid(noise=(0.0, 0.5), episodes=3, seed=7)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyFolder, list[PlannedRun]]:
+    """Three evaluated runs of random policies."""
+    folder = StudyFolder(tmp_path_factory.mktemp("studies") / "out")
+    folder.open()
+    runs = [
+        pretend_run(folder, 0, MASSES, NOISE),
+        pretend_run(folder, 1, MASSES),
+        pretend_run(folder, 1, MASSES, solver="gad", eta=1e-3),
+    ]
+    for run in runs:
+        do_job([run], [folder.run_folder(run)], lambda *_: None)
+    folder.freeze("mine", runs[:2])
+    return folder, runs
+
+
+def test_one_row_an_episode(made: tuple[StudyFolder, list[PlannedRun]]) -> None:
+    folder, runs = made
+    table = mixedne.results(folder.path)
+    assert table.height == 4 + 6 + 4 + 4
+    assert set(table["identifier"]) == {run.identifier for run in runs}
+    assert results(folder.run_folder(runs[0])).height == 10
+    assert set(results(folder.path, study="mine")["identifier"]) == {
+        run.identifier for run in runs[:2]
+    }
+    same = pl.read_parquet(f"{folder.runs}/*/evaluation.parquet")
+    assert same.height == table.height
+
+
+def test_settings_become_columns(made: tuple[StudyFolder, list[PlannedRun]]) -> None:
+    table = results(made[0].path, settings=["eta", "sigma0", "solver", "steps"])
+    assert set(table.filter(solver="gad")["eta"]) == {1e-3}
+    assert set(table.filter(solver="mixedne-ld")["eta"]) == {1e-4}
+    assert set(table["steps"]) == {500_000}
+    with pytest.raises(InvalidInputError, match="did you mean 'eta'"):
+        results(made[0].path, settings=["etta"])
+
+
+def test_copies_count_once_and_new_rows_do(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    folder, runs = made
+    other = Path(shutil.copytree(folder.path, tmp_path / "other"))
+    new = folder.run_folder(runs[0]).name
+    (other / "runs" / new).rename(other / "runs" / "renamed")
+    # Another machine's policy differs in its last bits: it is the same run all the same.
+    changed = other / "runs" / "renamed" / "evaluation.parquet"
+    pl.read_parquet(changed).with_columns(policy=pl.lit("other"), run=pl.lit("renamed")).filter(
+        pl.col("noise") == 0.5
+    ).write_parquet(changed, metadata={"format_version": "1"})
+    first = folder.run_folder(runs[0]) / "evaluation.parquet"
+    table = results(folder.path, other)
+    assert table.height == pl.concat([results(folder.path)]).height
+    assert "renamed" not in set(table["run"])
+    assert results(other, folder.path).height == table.height
+    more = Path(shutil.copytree(folder.run_folder(runs[1]), tmp_path / "more"))
+    rows = pl.read_parquet(first).filter(noise=0.5).with_columns(episode_seed=99)
+    rows.write_parquet(more / "evaluation.parquet", metadata={"format_version": "1"})
+    assert results(folder.path, more).height == table.height + 3
+
+
+def test_damage_is_left_out_with_a_warning(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    folder, runs = made
+    other = Path(shutil.copytree(folder.path, tmp_path / "other"))
+    os.truncate(other / "runs" / runs[0].name / "evaluation.parquet", 100)
+    (other / "runs" / runs[1].name / "config.json").write_text("{")
+    with pytest.warns(UserWarning, match="left out") as told:
+        table = results(other)
+    assert len(told) == 2
+    assert set(table["identifier"]) == {runs[2].identifier}
+    with pytest.warns(UserWarning, match="left out"):
+        assert results(other, folder.path).height == results(folder.path).height
+
+
+def test_nothing_yet_is_an_empty_table(tmp_path: Path) -> None:
+    folder = StudyFolder(tmp_path / "out")
+    folder.open()
+    table = results(folder.path)
+    assert table.height == 0
+    assert "return" in table.columns
+    assert summarise(table).height == 0
+    for wrong, message in ((tmp_path / "absent", "there is no folder"), (None, "at least one")):
+        with pytest.raises(InvalidInputError, match=message):
+            results(*([] if wrong is None else [wrong]))
+    with pytest.raises(InvalidInputError, match="there is no study mine"):
+        results(folder.path, study="mine")
+
+
+def test_a_summary_averages_episodes_then_shifts_then_runs(
+    made: tuple[StudyFolder, list[PlannedRun]],
+) -> None:
+    table = results(made[0].path).filter(pl.col("solver") == "gad")
+    [row] = summarise(table).to_dicts()
+    means = [table.filter(mass=mass)["return"].mean() for mass in (0.5, 1.0)]
+    assert row["runs"] == 1
+    assert row["nominal"] == means[1]
+    assert row["worst"] == min(float(str(mean)) for mean in means)
+    assert json.dumps(row)

@@ -1,0 +1,133 @@
+"""The scheduler, with an executor that does as it is told."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mixedne.studies import schedule
+from mixedne.studies.plan import PlannedRun, planned
+from mixedne.studies.schedule import Board, Event, Job, run_all
+from mixedne.studies.store import StudyFolder, mark_finished
+from mixedne.training.config import configure
+from mixedne.training.folder import as_json
+
+RUNS = [planned(as_json(configure("InvertedPendulum", seed=seed))) for seed in range(5)]
+
+
+class Script:
+    """Answers each job by a rule; takes two at a time."""
+
+    def __init__(self, rule: Callable[[Job, int], str]) -> None:
+        self.rule = rule
+        self.jobs: list[Job] = []
+        self.tried: Counter[str] = Counter()
+        self.most = 0
+        self.stopped = False
+
+    def free(self) -> int:
+        return 2 - len(self.jobs)
+
+    def start(self, job: Job) -> None:
+        self.jobs.append(job)
+        self.most = max(self.most, len(self.jobs))
+
+    def poll(self, seconds: float) -> list[Event]:
+        if not self.jobs:
+            return []
+        job = self.jobs.pop(0)
+        self.tried[job.name] += 1
+        kind = self.rule(job, self.tried[job.name])
+        return [Event(job, "progress", "training", 1, 2), Event(job, kind, error="it broke")]
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    made = StudyFolder(tmp_path / "out")
+    made.open()
+    return made
+
+
+def do(folder: StudyFolder, script: Script, runs: list[PlannedRun] = RUNS) -> tuple[Board, str]:
+    news: list[str] = []
+    board = run_all(folder, runs, script, retries=2, show=lambda board: news.extend(board.news))
+    assert script.stopped
+    return board, "\n".join(news)
+
+
+def test_all_is_done_side_by_side(folder: StudyFolder) -> None:
+    script = Script(lambda job, number: "finished")
+    board, _ = do(folder, script)
+    assert (board.done, board.total, board.failed, board.running) == (5, 5, {}, {})
+    assert script.most == 2
+    assert board.seconds_left == 0
+
+
+def test_failures_are_repeated_so_often_and_take_nothing_down(folder: StudyFolder) -> None:
+    bad, weak = RUNS[1].name, RUNS[2].name
+    script = Script(
+        lambda job, n: "failed" if job.name == bad or (job.name == weak and n < 3) else "finished"
+    )
+    board, news = do(folder, script)
+    assert board.failed == {bad: "it broke"}
+    assert board.done == 4
+    assert board.retried == 4
+    assert script.tried[bad] == script.tried[weak] == 3
+    assert f"{bad}: it broke; trying again" in news
+    assert f"{bad}: it broke; given up" in news
+
+
+def test_a_group_that_fails_is_tried_one_by_one(folder: StudyFolder) -> None:
+    group = [planned({**run.fields, "agent": "vpg"}) for run in RUNS]
+    bad = group[3].name
+    script = Script(
+        lambda job, n: "failed" if any(run.name == bad for run in job.runs) else "finished"
+    )
+    board, _ = do(folder, script, group)
+    assert set(board.failed) == {bad}
+    assert board.done == 4
+
+
+def test_what_another_process_has_is_waited_for(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "WAIT", 0.01)
+    ours, theirs = RUNS[0].name, RUNS[1]
+
+    def rule(job: Job, number: int) -> str:
+        if job.name == theirs.name:  # the other study finishes it meanwhile
+            path = folder.run_folder(theirs)
+            path.mkdir(exist_ok=True)
+            mark_finished(path, theirs.identifier)
+            return "held"
+        return "held" if job.name == ours and number < 4 else "finished"
+
+    script = Script(rule)
+    board, news = do(folder, script)
+    assert (board.done, board.failed, board.retried) == (5, {}, 0)
+    assert script.tried[ours] == 4
+    assert script.tried[theirs.name] == 1
+    assert f"{theirs.name}: finished elsewhere" in news
+
+
+def test_finished_runs_are_not_started(folder: StudyFolder) -> None:
+    for run in RUNS:
+        folder.run_folder(run).mkdir()
+        mark_finished(folder.run_folder(run), run.identifier)
+    script = Script(lambda job, number: "failed")
+    board, _ = do(folder, script)
+    assert (board.done, script.tried) == (5, Counter())
+
+
+def test_an_interruption_stops_the_executor(folder: StudyFolder) -> None:
+    def rule(job: Job, number: int) -> str:
+        raise KeyboardInterrupt
+
+    script = Script(rule)
+    with pytest.raises(KeyboardInterrupt):
+        do(folder, script)
+    assert script.stopped
