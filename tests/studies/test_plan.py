@@ -131,7 +131,7 @@ def test_vpgs_searches() -> None:
         counts[form] = {s: sum(r.fields["solver"] == s for r in runs) for s in presets.SOLVERS}
     # Two δ and three seeds of each.
     assert counts["paper"] == dict.fromkeys(presets.SOLVERS, 6 * len(presets.GRIDS["vpg"]["eta"]))
-    assert counts["equal"] == dict.fromkeys(presets.SOLVERS, 6 * 12)
+    assert counts["equal"] == dict.fromkeys(presets.SOLVERS, 6 * 24)
 
 
 @pytest.mark.parametrize("name", named_studies())

@@ -1,5 +1,6 @@
 """Studies on a real Ray cluster of two nodes, one of which is killed."""
 
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from mixedne.errors import InvalidInputError
 from mixedne.studies import ray_cluster
-from mixedne.studies.ray_cluster import pack, unpack
+from mixedne.studies.ray_cluster import _check_reachable, pack, unpack
 from mixedne.studies.results import results
 from probes.runs import Laboratory
 from probes.studies import policies, run_study, start_study, wait_until, write_study
@@ -33,6 +34,16 @@ def test_folders_travel_whole(tmp_path: Path) -> None:
         unpack(pack(source)[:100], target)
     assert (target / "begun").exists()
     assert [path.name for path in (tmp_path / "study").iterdir()] == ["runs"]
+
+
+def test_an_address_where_nobody_listens_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:99999"):
+        with pytest.raises(InvalidInputError, match=f"there is no Ray cluster at {address}: "):
+            _check_reachable(address)
+    for address in (None, "auto"):
+        _check_reachable(address)
 
 
 def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

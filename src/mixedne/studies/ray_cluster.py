@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import shutil
+import socket
 import tempfile
 import time
 import zipfile
@@ -24,6 +25,9 @@ from mixedne.studies.store import Locks, StudyFolder
 
 LOST_NODES = 20
 """How often a job may be lost with its node; that is no fault of its own."""
+
+CONNECT_SECONDS = 10.0
+"""In which a cluster must answer."""
 
 TELL_EVERY = 2.0
 """Seconds between two reports of progress of a task."""
@@ -104,6 +108,7 @@ class RayExecutor:
 
     def _join(self, address: str | None, workers: int | None) -> None:
         options = {"address": address} if address else {"num_cpus": workers}
+        _check_reachable(address)
         try:
             self._ray.init(**options, log_to_driver=False, logging_level="error")
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -132,6 +137,17 @@ class RayExecutor:
         except (OSError, zipfile.BadZipFile) as failed:
             return f"its results cannot be written: {failed}"
         return str(error)
+
+
+def _check_reachable(address: str | None) -> None:
+    """Refuse an address where nobody listens: Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():  # "auto", or none
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InvalidInputError(f"there is no Ray cluster at {address}: {error}") from None
 
 
 class _News:
