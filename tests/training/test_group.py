@@ -11,16 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mixedne import InvalidInputError, load_policy
+from mixedne import InvalidInputError, load_policy, optimizers
 from mixedne.errors import TrainingError
-from mixedne.solvers import Controls, solve
-from mixedne.training.assembly import make_vpg, solver_maker
+from mixedne.solvers import Controls, mixedne_ld, solve
+from mixedne.training.assembly import make_vpg
 from mixedne.training.config import Config, configure
 from mixedne.training.group import check_alike
 from mixedne.training.lanes import Program
 from mixedne.training.loop import Status
 from mixedne.training.metrics import read_metrics
 from mixedne.training.run import train_config, train_group
+from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
 from probes.compilation import compiled_once
 
@@ -130,11 +131,11 @@ def test_what_cannot_share_a_program(other: Config, message: str) -> None:
 
 
 def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
-    """η and σ_k = σ0 (1 − decay)^k reach each lane, in every call from where the last one ended."""
+    """Coupled chains; η and σ_k = σ0 (1 − decay)^k reach each lane, call after call."""
     settings: dict[str, Any] = {"thermal_decay": 0.1, "metrics_every": 5}
     configs = [
-        small(0, eta=1e-2, sigma0=0.5, **settings),
-        small(1, eta=3e-2, sigma0=2.0, **settings),
+        small(0, eta=1e-3, sigma0=0.1, **settings),
+        small(1, eta=2e-3, sigma0=0.3, **settings),
     ]
     program = Program(configs[0])
     states = [program.init(config.seed) for config in configs]
@@ -142,7 +143,8 @@ def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
         ended = program.advance(configs, states, done, count)
         states = [state for state, _ in ended]
     agent = make_vpg(configs[0])
-    solver = solver_maker(configs[0])(agent.oracle)
+    optimizer = optimizers.langevin(1e-3, 0.1, decay=0.99, epsilon=1e-8)
+    solver = mixedne_ld(agent.oracle, optimizer, damping=0.9, inner="coupled")
 
     @jax.jit
     def alone(key: jax.Array, state: Any, temperature: jax.Array, eta: jax.Array) -> Any:
@@ -153,6 +155,7 @@ def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
         sigma = [config.sigma0 * 0.9**k for k in range(1, 9)]
         start, run_key = program.init(config.seed), key(config.seed, Stream.UPDATE)
         expected = alone(run_key, start, jnp.array(sigma), jnp.float32(config.eta))
+        assert is_finite(tree_tensors(expected.players, "players"))
         jax.tree.map(
             lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4),
             state.players,
