@@ -64,6 +64,8 @@ def test_a_dry_run_prints_the_plan_and_does_nothing(
     printed = capsys.readouterr().out
     # Three δ; 12 configurations of MixedNE-LD and 3 of GAD on two seeds, and two reports of each.
     assert "102 runs, 0 of them finished" in printed
+    sampled = next(line.split() for line in printed.splitlines() if "mixedne-ld" in line)
+    assert sampled[-2:] == ["12", "24"]  # configurations, runs
     assert "by nominal return on seeds 1000 to 1001, is then run with seeds 0 to 1" in printed
     assert "core-hours" in printed
     assert "with 4 workers" in printed

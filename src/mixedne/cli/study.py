@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,22 +236,21 @@ def describe(effort: "Effort", workers: int) -> str:
 
 def _print_plan(spec: "Spec", runs: "list[PlannedRun]", reports: "list[PlannedRun]") -> None:
     """One row for each kind of run."""
-    counts = Counter(run.case for run in runs)
-    seeds = {run.fields["seed"] for run in runs}
-    steps = {run.case: run.fields["steps"] for run in runs}
+    kinds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for run in runs:
+        kinds[*run.case, run.fields["steps"]].append(run.configuration)
     rows = [
         [
             *(str(word or "–") for word in (task, agent, solver, formulation)),
-            *(f"{delta:g}", preset, f"{steps[case]:,}", str(count // len(seeds)), str(count)),
+            *(f"{delta:g}", preset, f"{steps:,}", str(len(set(each))), str(len(each))),
         ]
-        for case, count in counts.items()
-        for task, agent, solver, formulation, delta, preset in [case]
+        for (task, agent, solver, formulation, delta, preset, steps), each in kinds.items()
     ]
     columns = ["task", "agent", "solver", "formulation", "δ", "preset", "steps"]
     title = f"{spec.name}: {spec.about}" if spec.about else spec.name
     print_table(title, [*columns, "configurations", "runs"], rows)
     if reports:
-        again = {run.fields["seed"] for run in reports}
+        seeds, again = ({run.fields["seed"] for run in each} for each in (runs, reports))
         print(
             f"The best configuration of each row, by nominal return on seeds {_range(seeds)}, "
             f"is then run with seeds {_range(again)}: {len(reports)} more runs"

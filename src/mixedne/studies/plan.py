@@ -65,6 +65,11 @@ class PlannedRun:
         """What is compared with its like: the choices, without the settings and the seed."""
         return tuple(self.fields[name] for name in CASE)
 
+    @property
+    def configuration(self) -> str:
+        """The same for runs that differ in their seed alone."""
+        return identifier({**self.fields, "seed": 0})
+
 
 def expand(study: Study) -> list[PlannedRun]:
     """The runs of a study; of a search, those that are compared."""

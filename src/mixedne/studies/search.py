@@ -48,8 +48,7 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
     returns = nominal_returns(search, table)
     cases: dict[tuple[Any, ...], dict[str, list[PlannedRun]]] = defaultdict(dict)
     for run in runs:
-        key = planned({**run.fields, "seed": 0}).identifier
-        cases[run.case].setdefault(key, []).append(run)
+        cases[run.case].setdefault(run.configuration, []).append(run)
     return [
         choice
         for candidates in cases.values()
