@@ -200,6 +200,8 @@ def test_normalised_returns() -> None:
     to_go = weights[0] / discount
     expected = discount * (to_go - to_go.mean()) / to_go.std()
     np.testing.assert_allclose(weights[1], expected, atol=1e-6)
+    myopic = make(gamma=0.0, normalise_returns=True)  # γ^t is zero from the second step on
+    assert np.isfinite(play(myopic, players).evidence.agent.weight).all()
 
 
 def test_clipped_gradients() -> None:

@@ -170,6 +170,11 @@ def test_wishes_are_granted_and_nothing_else_changes() -> None:
         ({"agent": "dpg"}, r"agent must be one of ddpg, td3, sac, .*did you mean 'ddpg'"),
         ({"agent": "vpg"}, "vpg plays in tasks that are written in JAX, such as toy, not in Inv"),
         ({"evaluate_rhos": []}, "evaluate_rhos must be at least one number"),
+        ({"evaluate_rhos": [0.1]}, "evaluate_rhos has an effect only in a task that has rho"),
+        (
+            {"task": "toy", "evaluate_masses": [2.0]},
+            "evaluate_masses has an effect only in a task that has mass",
+        ),
         ({"solver": "mixedne"}, "solver must be one of .*did you mean 'mixedne-ld'"),
         ({"preset": "author"}, "preset must be one of .*did you mean 'authors'"),
         ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),

@@ -111,7 +111,7 @@ def test_interruptions_change_nothing(alone: Path, tmp_path: Path) -> None:
 def test_a_run_that_diverges_harms_no_other(alone: Path, tmp_path: Path) -> None:
     configs = [small(3, eta=1e30), small(3)]
     outs = [tmp_path / "bad", tmp_path / "good"]
-    with pytest.raises(TrainingError, match=r"training diverged by step .* no checkpoint yet"):
+    with pytest.raises(TrainingError, match=r"bad diverged by step .* no checkpoint yet"):
         train_group(configs, outs)
     assert content(outs[1]) == content(alone)
     assert not (outs[0] / "policy.json").exists()
@@ -142,6 +142,7 @@ def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
     for done, count in ((0, 5), (5, 3)):
         ended = program.advance(configs, states, done, count)
         states = [state for state, _ in ended]
+    assert program._call._cache_size() == 1  # type: ignore[attr-defined]
     agent = make_vpg(configs[0])
     optimizer = optimizers.langevin(1e-3, 0.1, decay=0.99, epsilon=1e-8)
     solver = mixedne_ld(agent.oracle, optimizer, damping=0.9, inner="coupled")

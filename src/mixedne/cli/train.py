@@ -21,6 +21,7 @@ from mixedne.training.config import (
     check_wishes,
     default_config,
     is_in_tables,
+    without_effect,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ The defaults shown are the preset's values for the task, agent, solver and delta
 Examples:
   mixedne train InvertedPendulum-v5 --steps 100000
   mixedne train Hopper-v5 --agent td3 --solver gad --delta 0.2 --seed 1 --out runs/hopper
-  mixedne train HalfCheetah-v5 --preset authors --hidden 128 128 --resume"""
+  mixedne train HalfCheetah-v5 --preset authors --hidden 128 128 --resume
+  mixedne train toy --agent vpg --steps 5000"""
 
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """The run folder; by default one below runs, named after the choices."""
@@ -94,10 +96,14 @@ Examples:
         config = dataclasses.replace(config, task=preset.task)
         check_wishes(config, preset)
         if not is_in_tables(config):
+            idle = {
+                x for names in without_effect(config.agent, config.solver).values() for x in names
+            }
+            used = [name for name in FALLBACK[config.agent] if name not in idle]
             note(
                 f"the paper's tables have no {config.task} with {config.agent}, {config.solver}, "
                 f"delta {config.delta:g}: "
-                + ", ".join(f"{x} is {getattr(config, x):g}" for x in FALLBACK[config.agent])
+                + ", ".join(f"{name} is {getattr(config, name):g}" for name in used)
             )
         try:
             with noted_warnings(), watching(config) as watch:

@@ -320,6 +320,10 @@ def check_wishes(config: Config, default: Config) -> None:
         for name in names:
             if getattr(config, name) != getattr(default, name):
                 raise InvalidInputError(f"{name} has an effect only with {needed}")
+    axes = resolve_task(config.task).axes
+    for name, axis in (("evaluate_masses", "mass"), ("evaluate_rhos", "rho")):
+        if axis not in axes and getattr(config, name) != getattr(default, name):
+            raise InvalidInputError(f"{name} has an effect only in a task that has {axis}")
 
 
 def without_effect(agent: str, solver: str | None) -> dict[str, tuple[str, ...]]:

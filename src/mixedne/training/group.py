@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.optimizers import thermal_noise
 from mixedne.policies import Policy
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
@@ -94,7 +95,7 @@ class Lane:
     def tell(self, report: Report, steps_per_second: float) -> None:
         """Write what a call has told."""
         config, adversary = self.config, self.state.players.adversary
-        noise = config.sigma0 * (1 - config.thermal_decay) ** self.step
+        noise = float(thermal_noise(config.sigma0, config.thermal_decay)(self.step))
         self.mean_return = float(report.mean_return)
         self.turns += int(report.turns)
         episodes = self.turns * config.trajectories
@@ -136,7 +137,8 @@ class Lane:
         if self.saved is not None:
             kept = f"the checkpoint at step {self.saved} is kept in {self.folder.checkpoints}"
         self.failure = TrainingError(
-            f"training diverged by step {self.step}: a network is not finite; {kept}"
+            f"training in {self.folder.path} diverged by step {self.step}: a network is not "
+            f"finite; {kept}"
         )
 
     def is_finite(self) -> bool:
@@ -203,9 +205,11 @@ class Group:
         for lane in self._lanes:
             if lane.step >= self._config.steps and lane.failure is None:
                 self._finish(lane)
+        if active:
+            return False
         if failures := [lane.failure for lane in self._lanes if lane.failure is not None]:
             raise failures[0]
-        return not active
+        return True
 
     def close(self) -> None:
         """Close the files."""
@@ -245,8 +249,9 @@ class Group:
         lane.folder.write_policies(policies, again=not lane.was_finished)
 
     def _status(self, steps_per_second: float) -> Status:
-        """Of the run that is furthest behind."""
-        lane = min(self._lanes, key=lambda lane: lane.step)
+        """Of the run that is furthest behind; one that was given up holds nobody back."""
+        going = [lane for lane in self._lanes if lane.failure is None] or self._lanes
+        lane = min(going, key=lambda lane: lane.step)
         return Status(
             lane.step,
             lane.config.steps,

@@ -65,7 +65,8 @@ class Program:
         self, configs: Sequence[Config], states: Sequence[SolverState], done: int, count: int
     ) -> list[tuple[SolverState, Report]]:
         """Take up to eight runs, which have all done so many steps, ``count`` steps further."""
-        steps = np.arange(done + 1, done + self._config.metrics_every + 1)
+        most = min(self._config.metrics_every, self._config.steps)
+        steps = np.arange(done + 1, done + most + 1)
 
         def inputs(config: Config) -> Inputs:
             noise = thermal_noise(config.sigma0, config.thermal_decay)(steps)

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from mixedne.errors import InvalidInputError
 from mixedne.solvers import SolverState
 from mixedne.training.program import Report
 from mixedne.training.updates import Call
@@ -79,8 +80,10 @@ def player_distance(state: SolverState) -> float:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """The lines of a run folder's metrics."""
-    with (path / "metrics.jsonl").open() as file:
-        return [json.loads(line) for line in file]
+    try:
+        return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    except ValueError:
+        raise InvalidInputError(f"{path / 'metrics.jsonl'} is damaged") from None
 
 
 def last_evaluation(path: Path) -> list[dict[str, Any]]:

@@ -124,15 +124,14 @@ def train_group(
             is_vpg = configs[0].agent == "vpg"
             trainer = Group(configs, folders) if is_vpg else Trainer(configs[0], folders[0])
             trainer.begin(resume=resume)
-            if not trainer.run(watch, interrupted):
+            if not trainer.run(watch, interrupted) or interrupted():
                 raise KeyboardInterrupt("saved")
     except OSError as error:
         kept = "nothing is saved yet"
         if trainer is not None and trainer.saved is not None:
             kept = f"the checkpoint at step {trainer.saved} is kept, and --resume goes on from it"
-        raise TrainingError(
-            f"the run cannot be written to {folders[0].path}: {error}; {kept}"
-        ) from None
+        place = folders[0].path if len(folders) == 1 else folders[0].path.parent
+        raise TrainingError(f"the run cannot be written to {place}: {error}; {kept}") from None
     finally:
         if trainer is not None:
             trainer.close()
