@@ -87,6 +87,7 @@ def vpg(
       clip_gradient: the largest norm of a player's gradient.
     """
     sizes = (len(world.start), *hidden, 2 * world.action_size)
+    discount = gamma ** jnp.arange(horizon)  # γ^t
     shares = Players(1 - formulation.delta, formulation.delta)
 
     def init(key: jax.Array) -> Players:
@@ -126,7 +127,7 @@ def vpg(
         """Both players' evidence, and the episodes' mean return."""
         keys = jax.random.split(key, trajectories)
         observation, actions, rewards = jax.vmap(play, (0, None))(keys, players)
-        weight = _weights(rewards, gamma, normalise=normalise_returns)
+        weight = _weights(rewards, gamma, discount[None], normalise=normalise_returns)
         evidence = Players(
             *(None if a is None else Evidence(observation, a, weight) for a in actions)
         )
@@ -178,9 +179,10 @@ def _gaussian(outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
     return mean, jax.nn.softplus(spread)
 
 
-def _weights(rewards: jax.Array, gamma: float, *, normalise: bool) -> jax.Array:
+def _weights(
+    rewards: jax.Array, gamma: float, discount: jax.Array, *, normalise: bool
+) -> jax.Array:
     """γ^t G_t = Σ_(u ≥ t) γ^u r_u, for rewards (n, H)."""
-    discount = gamma ** jnp.arange(rewards.shape[1])[None]
     if not normalise:
         return jax.lax.cumsum(discount * rewards, axis=1, reverse=True)
 
