@@ -9,7 +9,7 @@ parts are imported on first use:
 ``mixedne.saddle``       the paper's case study
 ``mixedne.tasks``        tasks, shifts, and a simulator for many worlds at once
 ``mixedne.evaluation``   sweeps and grids of shifts, and their statistics
-``mixedne.agents``       two-player DDPG and TD3, and SAC
+``mixedne.agents``       two-player DDPG, TD3 and VPG, and SAC
 ``mixedne.training``     runs: configuration, loop, checkpoints
 ``mixedne.studies``      whole experiments; ``mixedne.results`` reads their tables
 ``mixedne.train``        train one agent
