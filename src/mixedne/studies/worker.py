@@ -57,7 +57,9 @@ def _answer(job: Any, folder: StudyFolder, locks: Locks, reports: IO[str]) -> di
         if time.monotonic() - told >= TELL_EVERY:
             told = time.monotonic()
             report = {"event": "progress", "what": what, "done": done, "total": total}
-            print(json.dumps(report), file=reports)
+            # Where nobody listens any more, stdin has ended, too: the job is saved for that.
+            with contextlib.suppress(BrokenPipeError):
+                print(json.dumps(report), file=reports)
 
     from mixedne.studies.work import do_job, is_being_trained
 
