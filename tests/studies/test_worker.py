@@ -25,7 +25,7 @@ def test_training_outlives_whoever_listens(tmp_path: Path, monkeypatch: pytest.M
     """It must come to the point where a request to stop has it saved."""
     folder = StudyFolder(tmp_path / "out")
     folder.open()
-    saved = []
+    saved: list[Path] = []
 
     def do_job(
         runs: object, folders: Sequence[Path], tell: Callable[[str, int, int], None]

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import GROUPED, PlannedRun
+from mixedne.studies.plan import PlannedRun
 from mixedne.tasks import Task, resolve_task
+from mixedne.training.alike import LANES
 
 STEP_SECONDS = {
     "HalfCheetah": 46e-6,
@@ -92,7 +93,7 @@ def run_seconds(run: PlannedRun, costs: UnitCosts) -> float:
     evaluating = episodes * (task.max_episode_steps or 1000) * step
     if fields["agent"] == "vpg":
         samples = inner_updates(fields) * fields["horizon"] * fields["trajectories"]
-        start = costs.start_seconds / GROUPED["vpg"]
+        start = costs.start_seconds / LANES
         return start + samples * costs.sample_seconds + evaluating
     collecting = fields["steps"] * (costs.acting_seconds + step)
     updating = inner_updates(fields) * update_seconds(fields, task, costs)

@@ -21,9 +21,10 @@ from mixedne.evaluation.sources import Source, find_source
 from mixedne.evaluation.sweep import episode_seed, evaluate
 from mixedne.evaluation.table import read_table
 from mixedne.policies import load_policy, policy_files
-from mixedne.studies.plan import GROUPED, WITHOUT_RESULT, PlannedRun
+from mixedne.studies.plan import WITHOUT_RESULT, PlannedRun
 from mixedne.studies.store import EVALUATION, evaluation_hash, mark_finished, read_finished
 from mixedne.tasks import resolve_task
+from mixedne.training.alike import program_key
 from mixedne.training.config import Config
 
 if TYPE_CHECKING:
@@ -99,13 +100,19 @@ def _train(work: Sequence[tuple[PlannedRun, Path]], tell: Tell) -> None:
     def watch(status: "Status") -> None:
         tell("training", status.step, status.steps)
 
-    configs = [_as_begun(run, folder) for run, folder in work]
-    folders = [folder for _, folder in work]
-    if configs[0].agent in GROUPED:
+    for group in _alike([(_as_begun(run, folder), folder) for run, folder in work]):
+        configs, folders = zip(*group, strict=True)
         training.train_group(configs, folders, resume=True, watch=watch)
-        return
-    for config, folder in zip(configs, folders, strict=True):
-        training.train_config(config, out=folder, resume=True, watch=watch)
+
+
+def _alike(work: Sequence[tuple[Config, Path]]) -> list[list[tuple[Config, Path]]]:
+    """Runs that can be trained together: those of VPG that have begun alike."""
+    groups: dict[str, list[tuple[Config, Path]]] = {}
+    for config, folder in work:
+        alone = None if config.agent == "vpg" else str(folder)
+        key = repr((program_key(dataclasses.asdict(config)), alone))
+        groups.setdefault(key, []).append((config, folder))
+    return list(groups.values())
 
 
 def _as_begun(run: PlannedRun, folder: Path) -> Config:
