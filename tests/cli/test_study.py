@@ -62,11 +62,11 @@ def test_a_dry_run_prints_the_plan_and_does_nothing(
     choice = ["--tasks", "Hopper-v5", "--solvers", "gad", "mixedne-ld", "--seeds", "2"]
     assert main(["study", "paper-search-td3", *choice, *PLAN, "--workers", "4"]) == 0
     printed = capsys.readouterr().out
-    # Three δ; 12 configurations of MixedNE-LD and 3 of GAD on two seeds, and two reports of each.
-    assert "102 runs, 0 of them finished" in printed
+    # Three δ; 12 configurations of MixedNE-LD and 3 of GAD on three seeds, two reports of each.
+    assert "147 runs, 0 of them finished" in printed
     sampled = next(line.split() for line in printed.splitlines() if "mixedne-ld" in line)
-    assert sampled[-2:] == ["12", "24"]  # configurations, runs
-    assert "by nominal return on seeds 1000 to 1001, is then run with seeds 0 to 1" in printed
+    assert sampled[-2:] == ["12", "36"]  # configurations, runs
+    assert "by nominal return on seeds 1000 to 1002, is then run with seeds 0 to 1" in printed
     assert "core-hours" in printed
     assert "with 4 workers" in printed
     assert main(["study", "smoke", *PLAN, "--json", "--out", "nowhere"]) == 0

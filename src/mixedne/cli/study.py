@@ -62,7 +62,7 @@ Examples:
     solvers: Names = ()
     """Only these solvers."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """So many seeds, from the study's first on."""
+    """So many seeds, counting up from the first; a search keeps its own."""
     steps: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Steps of every run."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None

@@ -91,7 +91,7 @@ class Study:
     ) -> "Study":
         """The study with other tasks, fewer agents and solvers, other numbers of seeds or steps.
 
-        Seeds count from the first one of each list.
+        Seeds count up from the first; those of a search stay.
         """
         known_agents = list(dict.fromkeys(name for block in self.runs for name in block.agents))
         known_solvers = list(dict.fromkeys(name for block in self.runs for name in block.solvers))
@@ -114,10 +114,7 @@ class Study:
         left = tuple(block for block in blocks if block.agents and block.solvers)
         if not left:
             raise InvalidInputError(f"no run of the study {self.name} has these agents and solvers")
-        search = self.search
-        if search is not None:
-            search = replace(search, seeds=_count_from(search.seeds, seeds))
-        changed = replace(self, runs=left, search=search)
+        changed = replace(self, runs=left)
         check_seeds(changed)
         return changed
 
