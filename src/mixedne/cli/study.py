@@ -138,7 +138,8 @@ Examples:
             return
         _print_plan(spec, runs, reports)
         print(f"{whole.runs} runs, {len(runs) - len(left)} of them finished")
-        print(describe(rest, workers))
+        stages = 2 if left and reports else 1  # what is reported has to wait for the choice
+        print(describe(rest, workers, stages))
 
     def _conduct(self, spec: "Spec", out: Path) -> None:
         """Do it, and print what came of it."""
@@ -223,7 +224,7 @@ def _heeding_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def describe(effort: "Effort", workers: int) -> str:
+def describe(effort: "Effort", workers: int, stages: int) -> str:
     """An effort in words."""
     words = [
         f"to do: {effort.runs} runs, {effort.steps:,} steps",
@@ -231,7 +232,8 @@ def describe(effort: "Effort", workers: int) -> str:
         f"{effort.episodes:,} episodes of evaluation",
         f"about {effort.seconds / 3600:.3g} core-hours",
     ]
-    return f"{', '.join(words)}: {duration(effort.seconds / workers)} with {workers} workers"
+    seconds = effort.elapsed(workers, stages=stages)
+    return f"{', '.join(words)}: {duration(seconds)} with {workers} workers"
 
 
 def _print_plan(spec: "Spec", runs: "list[PlannedRun]", reports: "list[PlannedRun]") -> None:

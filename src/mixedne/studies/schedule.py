@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mixedne.studies.costs import UnitCosts, run_seconds
+from mixedne.studies.costs import UnitCosts, job_seconds
 from mixedne.studies.plan import PlannedRun, jobs
 from mixedne.studies.store import StudyFolder
 
@@ -163,7 +163,9 @@ class _Clock:
     """Foretells the end from what has been done since the start."""
 
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        self._costs = {run.name: run_seconds(run, UnitCosts()) for run in runs}
+        self._costs = {
+            run.name: job_seconds(job, UnitCosts()) / len(job) for job in jobs(runs) for run in job
+        }
         self._started = time.monotonic()
         self._first: float | None = None
 
