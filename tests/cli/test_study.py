@@ -121,3 +121,12 @@ def test_a_board_in_words() -> None:
     assert describe(board, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
     times = {5: "5 s", 600: "10 min", 7200: "2.0 h", 864000: "10.0 days"}
     assert {seconds: duration(seconds) for seconds in times} == times
+
+
+def test_a_file_may_hold_what_looks_like_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "mine.toml"
+    study.write_text("about = '[/foo] [red]x :smile: \\\\'\n[[runs]]\ntasks = ['Hopper']")
+    assert main(["study", str(study), *PLAN]) == 0
+    assert "mine: [/foo] [red]x :smile: \\\\ " in capsys.readouterr().out
