@@ -183,10 +183,12 @@ Examples:
     def _print(
         self, spec: "Spec", folder: "StudyFolder", outcome: "Outcome", seconds: float
     ) -> None:
+        from mixedne.studies.plan import settings_in_words
         from mixedne.studies.results import results, summarise
 
         reported = f"{spec.name}-reported" if spec.search else spec.name
-        table = summarise(results(folder.path, study=reported))
+        settings = settings_in_words(outcome.runs)
+        table = summarise(results(folder.path, study=reported), settings)
         if self.json:
             choices = None if outcome.choices is None else map(dataclasses.asdict, outcome.choices)
             print_json(
@@ -286,17 +288,21 @@ def _print_choices(choices: "list[Choice]") -> None:
 
 
 def _print_results(table: "pl.DataFrame") -> None:
-    """Returns by task and method."""
+    """Returns by task and method, and by settings where they differ."""
+    settings = ["settings"] if any(table["settings"]) else []
     rows = [
         [
             *(str(row[name] or "–") for name in ("task", "agent", "solver", "formulation")),
-            *(f"{row['delta']:g}", row["preset"], row["acting"], str(row["runs"])),
+            *(f"{row['delta']:g}", row["preset"]),
+            *(row[name] or "–" for name in settings),
+            *(row["acting"], str(row["runs"])),
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in MEASURES),
         ]
         for row in table.iter_rows(named=True)
     ]
     if rows:
-        columns = ["task", "agent", "solver", "formulation", "δ", "preset", "acting", "runs"]
+        columns = ["task", "agent", "solver", "formulation", "δ", "preset", *settings]
+        columns += ["acting", "runs"]
         title = "Return in the nominal world, on average over all shifts, and at the worst shift"
         print_table(title, [*columns, *MEASURES], rows)
 

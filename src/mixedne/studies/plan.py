@@ -136,6 +136,29 @@ def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
     return listed
 
 
+def settings_in_words(runs: Iterable[PlannedRun]) -> dict[str, str]:
+    """By identifier, what tells a run's configuration from others of its case: ``eta=0.001``."""
+    cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    for run in runs:
+        cases.setdefault(run.case, []).append(run)
+    words = {}
+    for alike in cases.values():
+        differing = [
+            name
+            for name, value in alike[0].fields.items()
+            if name not in ("seed", *WITHOUT_RESULT)
+            and any(run.fields[name] != value for run in alike)
+        ]
+        for run in alike:
+            values = ((name, run.fields[name]) for name in differing)
+            words[run.identifier] = ", ".join(f"{name}={_word(value)}" for name, value in values)
+    return words
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[PlannedRun]:
     found: dict[str, PlannedRun] = {}
     order: dict[str, int] = {}
