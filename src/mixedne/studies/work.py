@@ -69,8 +69,7 @@ def repair(folder: Path) -> None:
     """Remove damaged results, so that they are made again; set aside what is no run."""
     if not folder.is_dir():
         return
-    config = folder / "config.json"
-    if config.is_file() and not _is_json(config):
+    if _has_content(folder) and not _is_json(folder / "config.json"):
         aside = next(
             path
             for path in (folder.with_name(f"{folder.name}.damaged-{n}") for n in range(1, 10_000))
@@ -78,8 +77,8 @@ def repair(folder: Path) -> None:
         )
         folder.replace(aside)
         warnings.warn(
-            f"the configuration in {folder} is damaged: the run begins anew, and what there was "
-            f"is in {aside}",
+            f"the configuration in {folder} is damaged or gone: the run begins anew, and what "
+            f"there was is in {aside}",
             stacklevel=2,
         )
         return
@@ -92,6 +91,14 @@ def repair(folder: Path) -> None:
                 warnings.warn(f"{error}: it is made again", stacklevel=2)
                 for file in files:
                     file.unlink(missing_ok=True)
+
+
+def _has_content(folder: Path) -> bool:
+    """Whether there is more than a start leaves that was killed at once."""
+    return any(
+        path.name not in ("checkpoint", "lock") and not path.name.startswith(".")
+        for path in folder.rglob("*")
+    )
 
 
 def _train(work: Sequence[tuple[PlannedRun, Path]], tell: Tell) -> None:
@@ -190,5 +197,5 @@ def _read_or_remove(path: Path) -> pl.DataFrame | None:
 def _is_json(path: Path) -> bool:
     try:
         return isinstance(json.loads(path.read_text()), dict)
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return False
