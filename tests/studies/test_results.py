@@ -126,6 +126,10 @@ def test_nothing_yet_is_an_empty_table(tmp_path: Path) -> None:
             results(*([] if wrong is None else [wrong]))
     with pytest.raises(InvalidInputError, match="there is no study mine"):
         results(folder.path, study="mine")
+    for content in (b"\xff\xfe", b"{", b"[]", b'{"runs": [{}]}'):
+        (folder.studies / "mine.json").write_bytes(content)
+        with pytest.raises(InvalidInputError, match=r"the plan .*mine.json cannot be read"):
+            results(folder.path, study="mine")
 
 
 def test_a_summary_averages_episodes_then_shifts_then_runs(

@@ -158,4 +158,13 @@ def _planned(paths: Iterable[Path], study: str) -> set[str]:
     there = [plan for plan in plans if plan.is_file()]
     if not there:
         raise InvalidInputError(f"there is no study {study} in {plans[0].parent}")
-    return {run["identifier"] for plan in there for run in json.loads(plan.read_text())["runs"]}
+    return {identifier for plan in there for identifier in _identifiers(plan)}
+
+
+def _identifiers(plan: Path) -> list[str]:
+    try:
+        return [run["identifier"] for run in json.loads(plan.read_bytes())["runs"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise InvalidInputError(
+            f"the plan {plan} cannot be read: start the study again, which writes it anew"
+        ) from None

@@ -148,6 +148,8 @@ def _settle(event: Event, waiting: "deque[Job]", board: Board, retries: int) -> 
         board.done += len(job.runs)
         board.news.append(f"{job.name}: finished")
     elif event.kind == "held":
+        if not job.not_before:
+            board.news.append(f"{job.name}: another process works on it: waiting")
         waiting.append(Job(job.runs, job.attempts, time.monotonic() + WAIT))
     elif job.attempts < retries:
         board.retried += 1

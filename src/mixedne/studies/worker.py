@@ -63,8 +63,11 @@ def _answer(job: Any, folder: StudyFolder, locks: Locks, reports: IO[str]) -> di
 
     from mixedne.studies.work import do_job, is_being_trained
 
-    if not locks.take(runs):
-        return {"event": "held"}
+    try:
+        if not locks.take(runs):
+            return {"event": "held"}
+    except InvalidInputError as error:
+        return {"event": "failed", "error": str(error)}
     try:
         if any(is_being_trained(path) for path in folders):
             return {"event": "held"}
