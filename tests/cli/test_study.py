@@ -1,7 +1,10 @@
 """``mixedne study`` as a user meets it: plans, refusals, and one small search to its end."""
 
 import json
+import socket
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -53,6 +56,18 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
     assert said.err.startswith("mixedne: ")
     assert message in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.toml", "taken"]
+
+
+def test_where_there_is_no_cluster_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", Mock())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    arguments = ["--executor", "ray", "--address", address, "--out", str(tmp_path / "o")]
+    assert main(["study", "smoke", *arguments]) == 2
+    assert f"there is no Ray cluster at {address}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_dry_run_prints_the_plan_and_does_nothing(

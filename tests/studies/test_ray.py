@@ -18,8 +18,8 @@ from mixedne.evaluation.grids import Grid
 from mixedne.studies import ray_cluster
 from mixedne.studies.plan import run_to_json
 from mixedne.studies.ray_cluster import (
-    _check_reachable,
     _do_elsewhere,
+    check_address,
     pack,
     pack_trained,
     unpack,
@@ -77,9 +77,9 @@ def test_an_address_where_nobody_listens_is_refused() -> None:
         port = server.getsockname()[1]
     for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:99999"):
         with pytest.raises(InvalidInputError, match=f"there is no Ray cluster at {address}: "):
-            _check_reachable(address)
-    _check_reachable(None)
-    _check_reachable("auto")
+            check_address(address)
+    check_address(None)
+    check_address("auto")
 
 
 def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

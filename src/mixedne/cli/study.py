@@ -170,9 +170,10 @@ Examples:
     def _executor(self, folder: "StudyFolder", name: str) -> "Callable[[], Executor]":
         """What makes the executor; whether it can be had is found out now."""
         if self.executor == "ray":
-            from mixedne.studies.ray_cluster import RayExecutor, find_ray
+            from mixedne.studies.ray_cluster import RayExecutor, check_address, find_ray
 
             find_ray()
+            check_address(self.address)
             return lambda: RayExecutor(folder, self.address, self.workers)
 
         from mixedne.studies.local import LocalExecutor

@@ -110,7 +110,7 @@ class RayExecutor:
 
     def _join(self, address: str | None, workers: int | None) -> None:
         options = {"address": address} if address else {"num_cpus": workers}
-        _check_reachable(address)
+        check_address(address)
         try:
             self._ray.init(**options, log_to_driver=False, logging_level="error")
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -141,7 +141,7 @@ class RayExecutor:
         return str(error)
 
 
-def _check_reachable(address: str | None) -> None:
+def check_address(address: str | None) -> None:
     """Refuse an address where nobody listens: Ray itself would try for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not port.isdecimal():  # "auto", or none
