@@ -61,6 +61,9 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = '3'", "episodes must be a whole number"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nstochastic = 1", "stochastic must be true or false"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = [0.1]", "Hopper-v5 has no axis rho"),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = true", "[[evaluations]] 1: rho must be numbers"),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = [1, true]", "1: mass must be numbers, not [1"),
+        (f"[[runs]]\n{GOOD}[runs.overrides]\neta = true", "[[runs]] 1: eta must be like"),
         (f"[[runs]]\n{GOOD}[search]\nepisodes = 3", "mine.toml, [search]: seeds are missing"),
         (f"[[runs]]\n{GOOD}[search]\nseeds = [0]", "[search] seeds must differ from those of"),
         (f"[[runs]]\n{GOOD}[search]\nseeds = [9]\nepisodes = 0", "[search]: episodes must be at"),
@@ -88,6 +91,13 @@ def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
         find_study(str(tmp_path / "absent.toml"))
     with pytest.raises(InvalidInputError, match="did you mean 'paper-ddpg'"):
         find_study("paper-dpg")
+
+
+@pytest.mark.parametrize("name", ["mine-reported", "mine-chosen"])
+def test_a_name_that_a_search_would_give_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.toml").write_text(f"[[runs]]\n{GOOD}")
+    with pytest.raises(InvalidInputError, match="name must not end in -reported or -chosen"):
+        find_study(str(tmp_path / f"{name}.toml"))
 
 
 def test_every_study_that_ships_can_be_read() -> None:
