@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mixedne.studies.costs import UnitCosts, effort, run_seconds
+from mixedne.studies.costs import UnitCosts, effort
 from mixedne.studies.plan import expand
 from mixedne.studies.search import expected
 from mixedne.studies.spec import find_study, named_studies
@@ -68,9 +68,8 @@ def costs() -> None:
         runs = expand(study)
         runs += expected(study, runs)
         whole = effort(runs, UnitCosts())
-        longest = max(run_seconds(run, UnitCosts()) for run in runs)
         stages = 2 if study.search else 1  # what is reported has to wait for the choice
-        times = [max(whole.seconds / cores, stages * longest) for cores in CORES]
+        times = [whole.elapsed(cores, stages=stages) for cores in CORES]
         numbers = [f"{whole.runs:,}", f"{whole.steps / 1e6:,.2f} M"]
         numbers += [f"{whole.inner_updates / 1e6:,.2f} M", _hours(whole.seconds)]
         print(f"| `{name}` | {' | '.join([*numbers, *map(_words, times)])} |")

@@ -1,7 +1,10 @@
 """``mixedne study`` as a user meets it: plans, refusals, and one small search to its end."""
 
 import json
+import socket
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -55,6 +58,18 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.toml", "taken"]
 
 
+def test_where_there_is_no_cluster_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", Mock())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    arguments = ["--executor", "ray", "--address", address, "--out", str(tmp_path / "o")]
+    assert main(["study", "smoke", *arguments]) == 2
+    assert f"there is no Ray cluster at {address}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_dry_run_prints_the_plan_and_does_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,11 +77,11 @@ def test_a_dry_run_prints_the_plan_and_does_nothing(
     choice = ["--tasks", "Hopper-v5", "--solvers", "gad", "mixedne-ld", "--seeds", "2"]
     assert main(["study", "paper-search-td3", *choice, *PLAN, "--workers", "4"]) == 0
     printed = capsys.readouterr().out
-    # Three δ; 12 configurations of MixedNE-LD and 3 of GAD on two seeds, and two reports of each.
-    assert "102 runs, 0 of them finished" in printed
+    # Three δ; 12 configurations of MixedNE-LD and 3 of GAD on three seeds, two reports of each.
+    assert "147 runs, 0 of them finished" in printed
     sampled = next(line.split() for line in printed.splitlines() if "mixedne-ld" in line)
-    assert sampled[-2:] == ["12", "24"]  # configurations, runs
-    assert "by nominal return on seeds 1000 to 1001, is then run with seeds 0 to 1" in printed
+    assert sampled[-2:] == ["12", "36"]  # configurations, runs
+    assert "by nominal return on seeds 1000 to 1002, is then run with seeds 0 to 1" in printed
     assert "core-hours" in printed
     assert "with 4 workers" in printed
     assert main(["study", "smoke", *PLAN, "--json", "--out", "nowhere"]) == 0
@@ -121,3 +136,12 @@ def test_a_board_in_words() -> None:
     assert describe(board, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
     times = {5: "5 s", 600: "10 min", 7200: "2.0 h", 864000: "10.0 days"}
     assert {seconds: duration(seconds) for seconds in times} == times
+
+
+def test_a_file_may_hold_what_looks_like_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "mine.toml"
+    study.write_text("about = '[/foo] [red]x :smile: \\\\'\n[[runs]]\ntasks = ['Hopper']")
+    assert main(["study", str(study), *PLAN]) == 0
+    assert "mine: [/foo] [red]x :smile: \\\\ " in capsys.readouterr().out

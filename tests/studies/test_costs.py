@@ -7,7 +7,7 @@ import pytest
 
 from mixedne.evaluation.grids import Grid
 from mixedne.optimizers import warmup_steps
-from mixedne.studies.costs import UnitCosts, effort, inner_updates, run_seconds
+from mixedne.studies.costs import UnitCosts, effort, inner_updates, job_seconds
 from mixedne.studies.plan import PlannedRun, planned
 from mixedne.training.config import configure
 from mixedne.training.folder import as_json
@@ -36,19 +36,19 @@ def test_the_benchmarks_figures_come_out() -> None:
     for agent, solver, delta, speed in cases:
         config = run(agent=agent, solver=solver, delta=delta, steps=10**6, evaluate_every=0)
         one_to_one = {"collect_steps": 50, "updates": 50, "inner_max": 1}
-        seconds = run_seconds(planned({**config.fields, **one_to_one}), UnitCosts())
+        seconds = job_seconds([planned({**config.fields, **one_to_one})], UnitCosts())
         assert 10**6 / seconds == pytest.approx(speed, rel=1 / 3)
 
 
 def test_more_work_costs_more() -> None:
-    plain = run_seconds(run(), UnitCosts())
+    plain = job_seconds([run()], UnitCosts())
     for other in (
         run(steps=600_000),
         run(hidden=(128, 128)),
         run(task="Humanoid"),
         run(Grid(mass=(0.5, 1.0), episodes=5)),
     ):
-        assert run_seconds(other, UnitCosts()) > plain
+        assert job_seconds([other], UnitCosts()) > plain
     whole = effort([run(Grid(mass=(0.5, 1.0), episodes=5)), run(seed=1)], UnitCosts())
     assert (whole.runs, whole.steps, whole.episodes) == (2, 1_000_000, 10)
 
@@ -59,4 +59,19 @@ def test_vpg_is_samples() -> None:
     assert inner_updates(run(**wishes, solver="gad").fields) == 5000
     assert inner_updates(run(**wishes, solver="extra-adam").fields) == 10_000
     costs = UnitCosts(sample_seconds=1.0, start_seconds=0.0, step_seconds={"toy": 0.0})
-    assert run_seconds(run(**wishes), costs) == 5000 * 500
+    # The program has eight lanes, however many are in use, and one core.
+    for count, jobs in ((1, 1), (8, 1), (9, 2)):
+        whole = effort([run(**wishes, seed=seed) for seed in range(count)], costs)
+        assert whole.seconds == jobs * 8 * 5000 * 500
+        assert whole.longest == 8 * 5000 * 500
+    assert whole.elapsed(1, stages=1) == whole.seconds
+    assert whole.elapsed(64, stages=1) == whole.longest
+    assert whole.elapsed(64, stages=2) == 2 * whole.longest
+
+
+def test_the_toy_task_is_watched_at_its_own_shifts() -> None:
+    watched = {"task": "toy", "agent": "vpg", "evaluate_every": 100, "steps": 1000}
+    few, many = (run(**watched, evaluate_rhos=rhos) for rhos in ((0.1,), (0.1, 0.2, 0.3)))
+    costs = UnitCosts(sample_seconds=0.0, start_seconds=0.0)
+    assert job_seconds([many], costs) == pytest.approx(3 * job_seconds([few], costs))
+    assert job_seconds([few], costs) > 0

@@ -18,6 +18,7 @@ from mixedne.studies.plan import (
 from mixedne.studies.spec import find_study, named_studies, parse_study
 from mixedne.training.config import configure
 from mixedne.training.folder import as_json
+from mixedne.training.group import check_alike
 
 
 def fields(**wishes: Any) -> dict[str, Any]:
@@ -154,3 +155,12 @@ def test_vpg_runs_that_differ_in_little_make_one_job() -> None:
     assert found[3] == other
     apart = [dataclasses.replace(run, evaluations=()) for run in seeds[:2]]
     assert len(jobs(apart)) == 1
+
+
+def test_jobs_are_what_a_program_takes() -> None:
+    """Without heat the program is another one, and so it is with other settings."""
+    wishes: list[dict[str, Any]] = [{"sigma0": 0.0}, {"sigma0": 0.1}, {"eta": 0.1}, {"delta": 0.2}]
+    found = jobs([vpg(seed=seed, **wish) for wish in wishes for seed in (0, 1)])
+    assert [len(job) for job in found] == [2, 4, 2]
+    for job in found:
+        check_alike([run.config for run in job])

@@ -1,21 +1,33 @@
 """Studies on a real Ray cluster of two nodes, one of which is killed."""
 
+import json
 import socket
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 from zipfile import BadZipFile
 
 import pytest
 
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
 from mixedne.studies import ray_cluster
-from mixedne.studies.ray_cluster import _check_reachable, pack, unpack
+from mixedne.studies.plan import run_to_json
+from mixedne.studies.ray_cluster import (
+    _do_elsewhere,
+    check_address,
+    pack,
+    pack_trained,
+    unpack,
+)
 from mixedne.studies.results import results
+from mixedne.studies.store import StudyFolder
 from probes.runs import Laboratory
-from probes.studies import policies, run_study, start_study, wait_until, write_study
+from probes.studies import policies, pretend_run, run_study, start_study, wait_until, write_study
 
 
 def test_folders_travel_whole(tmp_path: Path) -> None:
@@ -36,14 +48,38 @@ def test_folders_travel_whole(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "study").iterdir()] == ["runs"]
 
 
+def test_what_another_study_made_is_kept_and_not_made_again(tmp_path: Path) -> None:
+    """Two studies name one run, with evaluations of their own."""
+    folder = StudyFolder(tmp_path / "study")
+    folder.open()
+    masses, noise = Grid(mass=(0.5, 1.0), episodes=2), Grid(noise=(0.5,), episodes=1)
+    run = pretend_run(folder, 0, masses)  # with weights that no training would give
+    place = folder.run_folder(run)
+    policy = (place / "policy.safetensors").read_bytes()
+    runs = [run, replace(run, evaluations=(noise,))]
+    for each in runs:
+        document = json.dumps(run_to_json(each))
+        archives, error = _do_elsewhere([document], [pack_trained(place)], "job", Mock())
+        assert not error
+        unpack(archives[0], place)
+    assert (place / "policy.safetensors").read_bytes() == policy
+    assert results(folder.path).height == 4 + 1
+    assert not folder.unfinished(runs[1:])
+
+
+def test_what_is_only_begun_stays_here(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert pack_trained(tmp_path) is None
+
+
 def test_an_address_where_nobody_listens_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:99999"):
         with pytest.raises(InvalidInputError, match=f"there is no Ray cluster at {address}: "):
-            _check_reachable(address)
-    _check_reachable(None)
-    _check_reachable("auto")
+            check_address(address)
+    check_address(None)
+    check_address("auto")
 
 
 def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +124,7 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
             wait_until(partial(_has_begun, place), process)
         cluster.remove_node(nodes[1], allow_graceful=False)
         said = process.communicate()[1]
-        [lost] = places[1].glob("mixedne-*/*")  # nobody was left to clear it away
+        [lost] = places[1].glob("mixedne-*/runs/*")  # nobody was left to clear it away
         assert not (lost / "policy.safetensors").exists()
     finally:
         cluster.shutdown()
@@ -101,4 +137,4 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
 
 
 def _has_begun(place: Path) -> bool:
-    return any(place.glob("mixedne-*/*/checkpoint/step-*"))
+    return any(place.glob("mixedne-*/runs/*/checkpoint/step-*"))

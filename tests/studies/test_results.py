@@ -11,7 +11,7 @@ import pytest
 import mixedne
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import PlannedRun
+from mixedne.studies.plan import PlannedRun, settings_in_words
 from mixedne.studies.results import results, summarise
 from mixedne.studies.store import StudyFolder
 from mixedne.studies.work import do_job
@@ -59,6 +59,19 @@ def test_settings_become_columns(made: tuple[StudyFolder, list[PlannedRun]]) -> 
         results(made[0].path, settings=["etta"])
 
 
+def test_a_setting_may_differ_late(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    folder, runs = made
+    for number in range(102):
+        copy = tmp_path / f"run-{number:03}"
+        shutil.copytree(folder.run_folder(runs[1]), copy)
+        changed = {"seed": number, "clip_gradient": 0.5 if number > 100 else None}
+        (copy / "config.json").write_text(json.dumps({**runs[1].fields, **changed}))
+    table = results(tmp_path, settings=["clip_gradient"])
+    assert set(table["clip_gradient"]) == {None, 0.5}
+
+
 def test_copies_count_once_and_new_rows_do(
     made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
 ) -> None:
@@ -73,7 +86,7 @@ def test_copies_count_once_and_new_rows_do(
     ).write_parquet(changed, metadata={"format_version": "1"})
     first = folder.run_folder(runs[0]) / "evaluation.parquet"
     table = results(folder.path, other)
-    assert table.height == pl.concat([results(folder.path)]).height
+    assert table.height == results(folder.path).height
     assert "renamed" not in set(table["run"])
     assert results(other, folder.path).height == table.height
     more = Path(shutil.copytree(folder.run_folder(runs[1]), tmp_path / "more"))
@@ -103,12 +116,20 @@ def test_nothing_yet_is_an_empty_table(tmp_path: Path) -> None:
     table = results(folder.path)
     assert table.height == 0
     assert "return" in table.columns
+    asked = ["eta", "hidden", "clip_gradient", "task", "steps"]
+    types = results(folder.path, settings=asked).schema
+    kinds = [pl.Float64(), pl.Int64(), pl.Float64(), pl.List(pl.Int64())]
+    assert [types[name] for name in ("eta", "steps", "clip_gradient", "hidden")] == kinds
     assert summarise(table).height == 0
     for wrong, message in ((tmp_path / "absent", "there is no folder"), (None, "at least one")):
         with pytest.raises(InvalidInputError, match=message):
             results(*([] if wrong is None else [wrong]))
     with pytest.raises(InvalidInputError, match="there is no study mine"):
         results(folder.path, study="mine")
+    for content in (b"\xff\xfe", b"{", b"[]", b'{"runs": [{}]}'):
+        (folder.studies / "mine.json").write_bytes(content)
+        with pytest.raises(InvalidInputError, match=r"the plan .*mine.json cannot be read"):
+            results(folder.path, study="mine")
 
 
 def test_a_summary_averages_episodes_then_shifts_then_runs(
@@ -120,4 +141,19 @@ def test_a_summary_averages_episodes_then_shifts_then_runs(
     assert row["runs"] == 1
     assert row["nominal"] == means[1]
     assert row["worst"] == min(float(str(mean)) for mean in means)
+    assert row["settings"] == ""
     assert json.dumps(row)
+
+
+def test_other_settings_have_a_row_of_their_own(tmp_path: Path) -> None:
+    folder = StudyFolder(tmp_path / "out")
+    folder.open()
+    wishes = [(0, 1e-3), (1, 1e-3), (0, 1e-4)]
+    runs = [pretend_run(folder, seed, Grid(episodes=1), eta=eta) for seed, eta in wishes]
+    runs.append(pretend_run(folder, 0, Grid(episodes=1), solver="gad"))
+    for run in runs:
+        do_job([run], [folder.run_folder(run)], lambda *_: None)
+    table = summarise(results(folder.path), settings_in_words(runs))
+    rows = {(row["solver"], row["settings"]): row["runs"] for row in table.to_dicts()}
+    assert rows == {("gad", ""): 1, ("mixedne-ld", "eta=0.0001"): 1, ("mixedne-ld", "eta=0.001"): 2}
+    assert set(settings_in_words(runs[:2]).values()) == {""}

@@ -112,6 +112,8 @@ def test_what_another_process_has_is_waited_for(
     assert script.tried[ours] == 4
     assert script.tried[theirs.name] == 1
     assert f"{theirs.name}: finished elsewhere" in news
+    for name in (ours, theirs.name):
+        assert news.count(f"{name}: another process works on it: waiting") == 1
 
 
 def test_finished_runs_are_not_started(folder: StudyFolder) -> None:

@@ -74,6 +74,7 @@ def test_no_other_row_has_a_say(shift: dict[str, object]) -> None:
 def test_a_configuration_with_a_failed_run_is_not_chosen() -> None:
     table = nominal(1, 9, 1, 9, 1, float("nan"), 1, 9)
     assert chosen(table) == {"mixedne-ld": 0.1, "gad": 0.2}
+    assert [choice.candidates for choice in choose(SEARCH, RUNS, table)] == [1, 2]
     assert chosen(table.head(7)) == {"mixedne-ld": 0.1, "gad": 0.1}
     assert chosen(table.head(6)) == {"mixedne-ld": 0.1}
 

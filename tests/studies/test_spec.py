@@ -61,6 +61,9 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = '3'", "episodes must be a whole number"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nstochastic = 1", "stochastic must be true or false"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = [0.1]", "Hopper-v5 has no axis rho"),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = true", "[[evaluations]] 1: rho must be numbers"),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = [1, true]", "1: mass must be numbers, not [1"),
+        (f"[[runs]]\n{GOOD}[runs.overrides]\neta = true", "[[runs]] 1: eta must be like"),
         (f"[[runs]]\n{GOOD}[search]\nepisodes = 3", "mine.toml, [search]: seeds are missing"),
         (f"[[runs]]\n{GOOD}[search]\nseeds = [0]", "[search] seeds must differ from those of"),
         (f"[[runs]]\n{GOOD}[search]\nseeds = [9]\nepisodes = 0", "[search]: episodes must be at"),
@@ -90,6 +93,13 @@ def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
         find_study("paper-dpg")
 
 
+@pytest.mark.parametrize("name", ["mine-reported", "mine-chosen"])
+def test_a_name_that_a_search_would_give_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.toml").write_text(f"[[runs]]\n{GOOD}")
+    with pytest.raises(InvalidInputError, match="name must not end in -reported or -chosen"):
+        find_study(str(tmp_path / f"{name}.toml"))
+
+
 def test_every_study_that_ships_can_be_read() -> None:
     kinds = {"ddpg", "td3", "vpg"}
     searches = {f"{form}-search-{agent}" for form in ("paper", "equal") for agent in kinds}
@@ -110,7 +120,7 @@ def test_a_selection_replaces_tasks_and_restricts_the_rest() -> None:
     assert (block.tasks, block.solvers) == (("Hopper-v4",), ("gad",))
     assert (block.seeds, block.steps) == ((0, 1), 10)
     assert study.search is not None
-    assert study.search.seeds == (1000, 1001)
+    assert study.search.seeds == (1000, 1001, 1002)  # what is chosen does not depend on it
     with pytest.raises(InvalidInputError, match="an agent of the study smoke must be one of"):
         find_study("smoke").select(agents=("vpg",))
     with pytest.raises(InvalidInputError, match="seeds must be at least 1, not 0"):

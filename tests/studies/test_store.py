@@ -1,10 +1,13 @@
 """The study folder: what counts as finished, and who holds what."""
 
+import errno
+import fcntl
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -135,4 +138,26 @@ def test_one_process_holds_a_run(folder: StudyFolder) -> None:
     assert other() == "False True"  # what it could not have whole, it has let go
     locks.free(runs[1:2])
     assert other() == "True True"
+    locks.close()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{"])
+def test_a_plan_that_cannot_be_read_is_another_one(content: bytes, folder: StudyFolder) -> None:
+    path = folder.studies / "mine.json"
+    path.write_bytes(content)
+    assert "had another plan" in str(folder.freeze("mine", plan(2)))
+    assert len(json.loads(path.read_text())["runs"]) == 2
+
+
+def test_only_a_lock_that_is_held_means_another_process(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = Locks(folder.locks)
+    for number, is_held in ((errno.EACCES, True), (errno.EAGAIN, True), (errno.ENOLCK, False)):
+        monkeypatch.setattr(fcntl, "lockf", Mock(side_effect=OSError(number, "no")))
+        if is_held:
+            assert not locks.take(plan(1))
+        else:
+            with pytest.raises(InvalidInputError, match="lock cannot be locked: no"):
+                locks.take(plan(1))
     locks.close()

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, track
 from rich.table import Table
+from rich.text import Text
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     if console.is_terminal:
         columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TextColumn(unit))
         with Progress(*columns, console=console, transient=True) as bar:
-            job = bar.add_task(title, total=None)
+            job = bar.add_task(escape(title), total=None)
             yield lambda done, total: bar.update(job, completed=done, total=total)
         return
     told = -1
@@ -76,11 +77,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console = Console()
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH, color_system=None)
-    table = Table(
-        *columns, title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
-    )
+    # Text may come from files: what looks like markup in it is none.
+    table = Table(*columns, title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*map(Text, row))
     console.print(table)
 
 

@@ -62,7 +62,7 @@ Examples:
     solvers: Names = ()
     """Only these solvers."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """So many seeds, from the study's first on."""
+    """So many seeds, counting up from the first; a search keeps its own."""
     steps: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Steps of every run."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
@@ -138,7 +138,8 @@ Examples:
             return
         _print_plan(spec, runs, reports)
         print(f"{whole.runs} runs, {len(runs) - len(left)} of them finished")
-        print(describe(rest, workers))
+        stages = 2 if left and reports else 1  # what is reported has to wait for the choice
+        print(describe(rest, workers, stages))
 
     def _conduct(self, spec: "Spec", out: Path) -> None:
         """Do it, and print what came of it."""
@@ -169,9 +170,10 @@ Examples:
     def _executor(self, folder: "StudyFolder", name: str) -> "Callable[[], Executor]":
         """What makes the executor; whether it can be had is found out now."""
         if self.executor == "ray":
-            from mixedne.studies.ray_cluster import RayExecutor, find_ray
+            from mixedne.studies.ray_cluster import RayExecutor, check_address, find_ray
 
             find_ray()
+            check_address(self.address)
             return lambda: RayExecutor(folder, self.address, self.workers)
 
         from mixedne.studies.local import LocalExecutor
@@ -182,10 +184,12 @@ Examples:
     def _print(
         self, spec: "Spec", folder: "StudyFolder", outcome: "Outcome", seconds: float
     ) -> None:
+        from mixedne.studies.plan import settings_in_words
         from mixedne.studies.results import results, summarise
 
         reported = f"{spec.name}-reported" if spec.search else spec.name
-        table = summarise(results(folder.path, study=reported))
+        settings = settings_in_words(outcome.runs)
+        table = summarise(results(folder.path, study=reported), settings)
         if self.json:
             choices = None if outcome.choices is None else map(dataclasses.asdict, outcome.choices)
             print_json(
@@ -223,7 +227,7 @@ def _heeding_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def describe(effort: "Effort", workers: int) -> str:
+def describe(effort: "Effort", workers: int, stages: int) -> str:
     """An effort in words."""
     words = [
         f"to do: {effort.runs} runs, {effort.steps:,} steps",
@@ -231,7 +235,8 @@ def describe(effort: "Effort", workers: int) -> str:
         f"{effort.episodes:,} episodes of evaluation",
         f"about {effort.seconds / 3600:.3g} core-hours",
     ]
-    return f"{', '.join(words)}: {duration(effort.seconds / workers)} with {workers} workers"
+    seconds = effort.elapsed(workers, stages=stages)
+    return f"{', '.join(words)}: {duration(seconds)} with {workers} workers"
 
 
 def _print_plan(spec: "Spec", runs: "list[PlannedRun]", reports: "list[PlannedRun]") -> None:
@@ -284,17 +289,21 @@ def _print_choices(choices: "list[Choice]") -> None:
 
 
 def _print_results(table: "pl.DataFrame") -> None:
-    """Returns by task and method."""
+    """Returns by task and method, and by settings where they differ."""
+    settings = ["settings"] if any(table["settings"]) else []
     rows = [
         [
             *(str(row[name] or "–") for name in ("task", "agent", "solver", "formulation")),
-            *(f"{row['delta']:g}", row["preset"], row["acting"], str(row["runs"])),
+            *(f"{row['delta']:g}", row["preset"]),
+            *(row[name] or "–" for name in settings),
+            *(row["acting"], str(row["runs"])),
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in MEASURES),
         ]
         for row in table.iter_rows(named=True)
     ]
     if rows:
-        columns = ["task", "agent", "solver", "formulation", "δ", "preset", "acting", "runs"]
+        columns = ["task", "agent", "solver", "formulation", "δ", "preset", *settings]
+        columns += ["acting", "runs"]
         title = "Return in the nominal world, on average over all shifts, and at the worst shift"
         print_table(title, [*columns, *MEASURES], rows)
 

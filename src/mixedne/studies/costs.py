@@ -1,7 +1,8 @@
 """How long runs take on one core, from a few unit costs.
 
 A run of DDPG, TD3 or SAC is so many steps of the task and so many inner updates, Σ K_t; an update
-is arithmetic on minibatches, in proportion to the weights that it touches. VPG is samples.
+is arithmetic on minibatches, in proportion to the weights that it touches. VPG is samples, always
+of eight runs: a job of fewer costs as much.
 Evaluation is steps of the task alone, counted as if every episode ran to its time limit. The unit
 costs below are those of the machine of ``benchmarks/README.md``; ``calibration`` measures others.
 An estimate is for planning: it is meant to be right within a factor of two.
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import GROUPED, PlannedRun
+from mixedne.studies.plan import PlannedRun, jobs
 from mixedne.tasks import Task, resolve_task
+from mixedne.training.alike import LANES
 
 STEP_SECONDS = {
     "HalfCheetah": 46e-6,
@@ -47,8 +49,8 @@ class UnitCosts:
     acting_seconds: float = 75e-6
     """For the players to act once while collecting, beside the task's step."""
     sample_seconds: float = 1e-6
-    """For one step of the toy MDP in a turn of VPG, of eight runs that are trained together; a run
-    alone needs seven times as much. Measured once, by hand, on a busy machine."""
+    """For one step of the toy MDP in a turn of VPG, of one run among eight that are trained
+    together. Measured once, by hand, on a busy machine."""
     start_seconds: float = 10.0
     """Until a job's first update: imports and compilation."""
     step_seconds: Mapping[str, float] = field(default_factory=lambda: STEP_SECONDS)
@@ -69,31 +71,38 @@ class Effort(NamedTuple):
     """Of evaluation."""
     seconds: float
     """Of one core."""
+    longest: float
+    """Seconds of the longest job, which has one core."""
+
+    def elapsed(self, cores: int, *, stages: int) -> float:
+        """Seconds with so many cores, in stages that wait for each other."""
+        return max(self.seconds / cores, stages * self.longest)
 
 
 def effort(runs: Iterable[PlannedRun], costs: UnitCosts) -> Effort:
     """The sum over runs."""
     listed = list(runs)
+    times = [job_seconds(job, costs) for job in jobs(listed)]
     return Effort(
         runs=len(listed),
         steps=sum(run.fields["steps"] for run in listed),
         inner_updates=sum(inner_updates(run.fields) for run in listed),
         episodes=sum(_episodes(run.evaluations) for run in listed),
-        seconds=sum(run_seconds(run, costs) for run in listed),
+        seconds=sum(times),
+        longest=max(times, default=0.0),
     )
 
 
-def run_seconds(run: PlannedRun, costs: UnitCosts) -> float:
-    """Training and evaluation of one run on one core."""
-    fields = run.fields
+def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
+    """Training and evaluation of a job of ``plan.jobs`` on one core."""
+    fields = job[0].fields  # the others have as many steps and episodes
     task = resolve_task(fields["task"])
     step = costs.step(task)
-    episodes = _watched_episodes(fields, task) + _episodes(run.evaluations)
-    evaluating = episodes * (task.max_episode_steps or 1000) * step
+    episodes = _watched_episodes(fields, task) + _episodes(job[0].evaluations)
+    evaluating = len(job) * episodes * (task.max_episode_steps or 1000) * step
     if fields["agent"] == "vpg":
         samples = inner_updates(fields) * fields["horizon"] * fields["trajectories"]
-        start = costs.start_seconds / GROUPED["vpg"]
-        return start + samples * costs.sample_seconds + evaluating
+        return costs.start_seconds + LANES * samples * costs.sample_seconds + evaluating
     collecting = fields["steps"] * (costs.acting_seconds + step)
     updating = inner_updates(fields) * update_seconds(fields, task, costs)
     return costs.start_seconds + collecting + updating + evaluating
@@ -138,8 +147,12 @@ def _watched_episodes(fields: Mapping[str, Any], task: Task) -> int:
     """Of the evaluations during training."""
     if not fields["evaluate_every"]:
         return 0
-    masses = len(fields["evaluate_masses"]) if "mass" in task.axes else 1
-    return int(fields["steps"] // fields["evaluate_every"] * masses * fields["evaluate_episodes"])
+    shifts = 1
+    if task.nominal_rho is not None:
+        shifts = len(fields["evaluate_rhos"])
+    elif "mass" in task.axes:
+        shifts = len(fields["evaluate_masses"])
+    return int(fields["steps"] // fields["evaluate_every"] * shifts * fields["evaluate_episodes"])
 
 
 def _episodes(evaluations: Iterable[Grid]) -> int:

@@ -27,9 +27,9 @@ PATIENCE = 60.0
 
 ONE_THREAD = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-    "POLARS_MAX_THREADS",
+    *("POLARS_MAX_THREADS", "NPROC"),
 )
-"""Held to one in a worker; JAX is held by training itself."""
+"""Held to one in a worker, whatever the user's environment says; the last is XLA's."""
 
 
 class LocalExecutor:
@@ -92,23 +92,27 @@ class LocalExecutor:
         worker.close()
 
 
+def environment(folder: StudyFolder) -> dict[str, str]:
+    """Of a worker."""
+    return {
+        # Runs that differ in their seed alone share their compiled programs.
+        "JAX_COMPILATION_CACHE_DIR": str(folder.compiled.resolve()),
+        **os.environ,
+        **dict.fromkeys(ONE_THREAD, "1"),
+    }
+
+
 class _Worker:
     """One process, seen from outside."""
 
     def __init__(self, folder: StudyFolder, log: Path) -> None:
-        environment = {
-            **dict.fromkeys(ONE_THREAD, "1"),
-            # Runs that differ in their seed alone share their compiled programs.
-            "JAX_COMPILATION_CACHE_DIR": str(folder.compiled.resolve()),
-            **os.environ,
-        }
         with log.open("ab") as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mixedne.studies.worker", str(folder.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=said,
-                env=environment,
+                env=environment(folder),
                 start_new_session=True,  # Ctrl-C is the parent's to hear
             )
         assert self.process.stdin is not None

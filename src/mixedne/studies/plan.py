@@ -20,17 +20,12 @@ from mixedne.evaluation.grids import Grid
 from mixedne.studies.spec import CASE, Block, Study
 from mixedne.tasks import resolve_task
 from mixedne.tasks.shifts import check_axes
+from mixedne.training.alike import LANES, program_key
 from mixedne.training.config import Config, configure, without_effect
 from mixedne.training.folder import as_json, default_folder
 
 WITHOUT_RESULT = ("tensorboard", "checkpoint_every")
 """Fields that change no result: runs that differ in them alone are the same."""
-
-GROUPED = {"vpg": 8}
-"""Agents whose runs are trained together, and how many at most."""
-
-GROUP_VARIES = ("seed", "eta", "sigma0")
-"""What may differ within a group."""
 
 MAX_RUNS = 100_000
 """More are taken for a slip."""
@@ -128,18 +123,40 @@ def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
     listed: list[list[PlannedRun]] = []
     open_groups: dict[str, list[PlannedRun]] = {}
     for run in runs:
-        size = GROUPED.get(run.fields["agent"], 1)
-        if size == 1:
+        if run.fields["agent"] != "vpg":
             listed.append([run])
             continue
-        shared = {name: value for name, value in run.fields.items() if name not in GROUP_VARIES}
-        key = json.dumps([shared, [dataclasses.asdict(grid) for grid in run.evaluations]])
+        grids = [dataclasses.asdict(grid) for grid in run.evaluations]
+        key = json.dumps([program_key(run.fields), grids])
         group = open_groups.get(key)
-        if group is None or len(group) == size:
+        if group is None or len(group) == LANES:
             group = open_groups[key] = []
             listed.append(group)
         group.append(run)
     return listed
+
+
+def settings_in_words(runs: Iterable[PlannedRun]) -> dict[str, str]:
+    """By identifier, what tells a run's configuration from others of its case: ``eta=0.001``."""
+    cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    for run in runs:
+        cases.setdefault(run.case, []).append(run)
+    words = {}
+    for alike in cases.values():
+        differing = [
+            name
+            for name, value in alike[0].fields.items()
+            if name not in ("seed", *WITHOUT_RESULT)
+            and any(run.fields[name] != value for run in alike)
+        ]
+        for run in alike:
+            values = ((name, run.fields[name]) for name in differing)
+            words[run.identifier] = ", ".join(f"{name}={_word(value)}" for name, value in values)
+    return words
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[PlannedRun]:

@@ -1,8 +1,9 @@
 """The Ray executor: one task a job, on the nodes of a cluster, without a shared file system.
 
-A task trains in a folder of its node and sends the finished run folders back as archives. A node
-that is lost takes its jobs with it: Ray gives them to others, and they start again. Needs the extra
-``mixedne[ray]``; every node needs this package.
+A task trains in a folder of its node and sends the finished run folders back as archives. Runs that
+are trained already are sent along, so that only what is missing is done. A node that is lost takes
+its jobs with it: Ray gives them to others, and they start again. Needs the extra ``mixedne[ray]``;
+every node needs this package.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.studies.local import ONE_THREAD
 from mixedne.studies.plan import run_from_json, run_to_json
 from mixedne.studies.schedule import Event, Job
-from mixedne.studies.store import Locks, StudyFolder
+from mixedne.studies.store import Locks, StudyFolder, read_finished
 
 LOST_NODES = 20
 """How often a job may be lost with its node; that is no fault of its own."""
@@ -78,7 +79,8 @@ class RayExecutor:
             self._refused.append(job)
             return
         documents = [json.dumps(run_to_json(run)) for run in job.runs]
-        self._running[self._task.remote(documents, job.name, self._news)] = job
+        there = [pack_trained(self._folder.run_folder(run)) for run in job.runs]
+        self._running[self._task.remote(documents, there, job.name, self._news)] = job
 
     def poll(self, seconds: float) -> list[Event]:
         """What has come back, and what the tasks have told."""
@@ -108,7 +110,7 @@ class RayExecutor:
 
     def _join(self, address: str | None, workers: int | None) -> None:
         options = {"address": address} if address else {"num_cpus": workers}
-        _check_reachable(address)
+        check_address(address)
         try:
             self._ray.init(**options, log_to_driver=False, logging_level="error")
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -139,7 +141,7 @@ class RayExecutor:
         return str(error)
 
 
-def _check_reachable(address: str | None) -> None:
+def check_address(address: str | None) -> None:
     """Refuse an address where nobody listens: Ray itself would try for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not port.isdecimal():  # "auto", or none
@@ -170,8 +172,13 @@ def _on(node: str) -> Any:
     return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
-def _do_elsewhere(documents: Sequence[str], name: str, news: Any) -> tuple[list[bytes], str]:
-    """On a node: do the job in a folder of its own; archives of the run folders, or an error."""
+def _do_elsewhere(
+    documents: Sequence[str], there: Sequence[bytes | None], name: str, news: Any
+) -> tuple[list[bytes], str]:
+    """On a node: do the job in a folder of its own; archives of the run folders, or an error.
+
+    ``there`` are archives of those runs that are trained.
+    """
     from mixedne.errors import TrainingError
     from mixedne.studies.work import do_job
 
@@ -185,8 +192,11 @@ def _do_elsewhere(documents: Sequence[str], name: str, news: Any) -> tuple[list[
 
     runs = [run_from_json(json.loads(document)) for document in documents]
     with tempfile.TemporaryDirectory(prefix="mixedne-") as place:
-        folders = [Path(place) / run.name for run in runs]
+        folders = [Path(place) / "runs" / run.name for run in runs]
         try:
+            for archive, folder in zip(there, folders, strict=True):
+                if archive is not None:
+                    unpack(archive, folder)
             do_job(runs, folders, tell)
         except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
             return [], str(error) or "out of memory"
@@ -202,6 +212,11 @@ def pack(folder: Path) -> bytes:
         for path in sorted(folder.rglob("*")):
             archive.write(path, path.relative_to(folder))
     return content.getvalue()
+
+
+def pack_trained(folder: Path) -> bytes | None:
+    """A run folder as an archive if it is trained; what was only begun does not travel."""
+    return pack(folder) if read_finished(folder).trained else None
 
 
 def unpack(content: bytes, folder: Path) -> None:

@@ -7,7 +7,7 @@ run from two folders or machines counts once.
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.studies.plan import CONFIG_FIELDS, identifier
 from mixedne.studies.store import EVALUATION, StudyFolder
 from mixedne.tasks.toy import NOMINAL_RHO
+from mixedne.training.config import Config
 
 EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
 """The columns that tell an episode from all others."""
@@ -78,12 +79,15 @@ def nominal_rows(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def summarise(table: pl.DataFrame) -> pl.DataFrame:
+def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) -> pl.DataFrame:
     """One row per task and method: its return in the nominal world, over all shifts, at the worst.
 
-    Episodes are averaged within a run and shift first, then shifts within a run, then runs.
+    Episodes are averaged within a run and shift first, then shifts within a run, then runs. Runs
+    with other ``settings``, words by identifier, have a row of their own.
     """
-    key = [*TASK, *METHOD, "acting"]
+    key = [*TASK, *METHOD, "settings", "acting"]
+    words = pl.col("identifier").replace_strict(settings or {}, default="", return_dtype=pl.String)
+    table = table.with_columns(settings=words)
     mean = pl.col("return").mean()
     by_shift = table.group_by(*key, "identifier", *SHIFT[:-1]).agg(mean)
     by_run = by_shift.group_by(*key, "identifier").agg(
@@ -99,11 +103,15 @@ def _collect(
     files: Sequence[Path], rows: Sequence[dict[str, Any]], settings: Sequence[str]
 ) -> pl.DataFrame:
     """Read all files, and add to each row what is known of its run."""
-    columns = ["identifier", *SCHEMA, *(name for name in settings if name not in SCHEMA)]
+    added = [name for name in dict.fromkeys(settings) if name not in SCHEMA]
+    columns = ["identifier", *SCHEMA, *added]
     if not files:
-        return pl.DataFrame(schema={"identifier": pl.String, **SCHEMA})
+        types = {name: _setting_type(name) for name in added}
+        return pl.DataFrame(schema={"identifier": pl.String, **SCHEMA, **types})
     names = [str(file) for file in files]
-    known = pl.DataFrame([{"file": n, **row} for n, row in zip(names, rows, strict=True)])
+    known = pl.DataFrame(
+        [{"file": n, **row} for n, row in zip(names, rows, strict=True)], infer_schema_length=None
+    )
     table = _read(names).join(
         known.select("file", *(name for name in known.columns if name in columns)),
         on="file",
@@ -111,6 +119,12 @@ def _collect(
         suffix="_set",
     )
     return table.select(columns).unique(EPISODE, keep="first", maintain_order=True)
+
+
+def _setting_type(name: str) -> Any:
+    """The type of a column for a field of the configuration."""
+    default = Config.__dataclass_fields__[name].default
+    return pl.Float64 if default is None else pl.Series([default]).dtype
 
 
 def _read(names: list[str]) -> pl.DataFrame:
@@ -144,4 +158,13 @@ def _planned(paths: Iterable[Path], study: str) -> set[str]:
     there = [plan for plan in plans if plan.is_file()]
     if not there:
         raise InvalidInputError(f"there is no study {study} in {plans[0].parent}")
-    return {run["identifier"] for plan in there for run in json.loads(plan.read_text())["runs"]}
+    return {identifier for plan in there for identifier in _identifiers(plan)}
+
+
+def _identifiers(plan: Path) -> list[str]:
+    try:
+        return [run["identifier"] for run in json.loads(plan.read_bytes())["runs"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise InvalidInputError(
+            f"the plan {plan} cannot be read: start the study again, which writes it anew"
+        ) from None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mixedne.studies.costs import UnitCosts, run_seconds
+from mixedne.studies.costs import UnitCosts, job_seconds
 from mixedne.studies.plan import PlannedRun, jobs
 from mixedne.studies.store import StudyFolder
 
@@ -148,6 +148,8 @@ def _settle(event: Event, waiting: "deque[Job]", board: Board, retries: int) -> 
         board.done += len(job.runs)
         board.news.append(f"{job.name}: finished")
     elif event.kind == "held":
+        if not job.not_before:
+            board.news.append(f"{job.name}: another process works on it: waiting")
         waiting.append(Job(job.runs, job.attempts, time.monotonic() + WAIT))
     elif job.attempts < retries:
         board.retried += 1
@@ -163,7 +165,9 @@ class _Clock:
     """Foretells the end from what has been done since the start."""
 
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        self._costs = {run.name: run_seconds(run, UnitCosts()) for run in runs}
+        self._costs = {
+            run.name: job_seconds(job, UnitCosts()) / len(job) for job in jobs(runs) for run in job
+        }
         self._started = time.monotonic()
         self._first: float | None = None
 

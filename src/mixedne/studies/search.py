@@ -28,7 +28,7 @@ class Choice:
     case: Mapping[str, Any]
     """Task, agent, solver, formulation, δ and preset."""
     candidates: int
-    """Configurations compared."""
+    """Configurations that could be chosen: those with a return for every seed."""
     chosen: Mapping[str, Any]
     """The values searched, as chosen."""
     mean_return: float
@@ -110,7 +110,7 @@ def _choose(
     task = resolve_task(fields["task"]).name
     return Choice(
         case={name: fields[name] for name in CASE},
-        candidates=len(candidates),
+        candidates=sum(score is not None for score in scores),
         chosen={name: fields[name] for name in searched},
         mean_return=best,
         paper=presets.table_values(fields["agent"], task, fields["delta"], fields["solver"]),

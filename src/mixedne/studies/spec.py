@@ -20,6 +20,9 @@ from mixedne.training.config import MAX_SEED, Config
 CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
 """The choices of a run; lists of their own in a study file."""
 
+OWN_NAMES = ("-reported", "-chosen")
+"""What a search adds to its name for plans of its own."""
+
 MAX_SEEDS = 100_000
 """More are taken for a slip."""
 
@@ -91,7 +94,7 @@ class Study:
     ) -> "Study":
         """The study with other tasks, fewer agents and solvers, other numbers of seeds or steps.
 
-        Seeds count from the first one of each list.
+        Seeds count up from the first; those of a search stay.
         """
         known_agents = list(dict.fromkeys(name for block in self.runs for name in block.agents))
         known_solvers = list(dict.fromkeys(name for block in self.runs for name in block.solvers))
@@ -114,10 +117,7 @@ class Study:
         left = tuple(block for block in blocks if block.agents and block.solvers)
         if not left:
             raise InvalidInputError(f"no run of the study {self.name} has these agents and solvers")
-        search = self.search
-        if search is not None:
-            search = replace(search, seeds=_count_from(search.seeds, seeds))
-        changed = replace(self, runs=left, search=search)
+        changed = replace(self, runs=left)
         check_seeds(changed)
         return changed
 
@@ -141,6 +141,10 @@ def find_study(name: str) -> Study:
 
 def parse_study(content: bytes, name: str, file: str) -> Study:
     """The study in a file's content; ``file`` is what messages call it."""
+    if name.endswith(OWN_NAMES):
+        raise InvalidInputError(
+            f"{file}: a study's name must not end in {' or '.join(OWN_NAMES)}: searches use these"
+        )
     try:
         document = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -206,6 +210,7 @@ def _read_grid(table: "_Table") -> Grid:
     with _at(table.place):
         for axis in ("mass", "friction", "noise", "rho"):
             if axis in values:
+                _refuse_booleans(axis, values[axis])
                 values[axis] = grid_values(axis, values[axis])
         for name, kind in (("mass_mode", str), ("stochastic", bool)):
             if name in values:
@@ -313,6 +318,12 @@ def _check_kind(name: str, value: Any, kind: type) -> Any:
         return value
     words = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
     raise InvalidInputError(f"{name} must be {words[kind]}, not {value!r}")
+
+
+def _refuse_booleans(name: str, value: Any) -> None:
+    """Python would take them for 0 and 1."""
+    if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
+        raise InvalidInputError(f"{name} must be numbers, not {value!r}")
 
 
 def _check_list(name: str, value: Any) -> list[Any]:

@@ -13,6 +13,7 @@ are whole, without opening them.
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import functools
 import hashlib
@@ -93,15 +94,15 @@ class StudyFolder:
         head = json.dumps({"format_version": FORMAT_VERSION, "study": study})[:-1]
         listed = ",\n".join(json.dumps(run) for run in plan_json(runs))  # a run a line
         text = f'{head}, "runs": [\n{listed}\n]}}\n'
-        said = None
-        if path.is_file():
-            old = path.read_text()
-            if old == text:
+        had_another = path.is_file()
+        with contextlib.suppress(OSError):  # what cannot be read is another plan
+            if path.read_bytes() == text.encode():
                 return None
-            said = f"the study {study} in {self.path} had another plan: runs in both are kept"
         with write_beside(path) as temporary:
-            temporary.write_text(text)
-        return said
+            temporary.write_bytes(text.encode())
+        if had_another:
+            return f"the study {study} in {self.path} had another plan: runs in both are kept"
+        return None
 
 
 def plan_json(runs: Iterable[PlannedRun]) -> list[dict[str, Any]]:
@@ -176,9 +177,13 @@ class Locks:
         for number, run in enumerate(runs):
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(run))
-            except OSError:
+            except OSError as error:
                 self.free(runs[:number])
-                return False
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    return False
+                raise InvalidInputError(
+                    f"{self._file.name} cannot be locked: {error.strerror}"
+                ) from None
         return True
 
     def free(self, runs: Iterable[PlannedRun]) -> None:

@@ -21,9 +21,10 @@ from mixedne.evaluation.sources import Source, find_source
 from mixedne.evaluation.sweep import episode_seed, evaluate
 from mixedne.evaluation.table import read_table
 from mixedne.policies import load_policy, policy_files
-from mixedne.studies.plan import GROUPED, WITHOUT_RESULT, PlannedRun
+from mixedne.studies.plan import WITHOUT_RESULT, PlannedRun
 from mixedne.studies.store import EVALUATION, evaluation_hash, mark_finished, read_finished
 from mixedne.tasks import resolve_task
+from mixedne.training.alike import program_key
 from mixedne.training.config import Config
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ def repair(folder: Path) -> None:
     """Remove damaged results, so that they are made again; set aside what is no run."""
     if not folder.is_dir():
         return
-    config = folder / "config.json"
-    if config.is_file() and not _is_json(config):
+    if _has_content(folder) and not _is_json(folder / "config.json"):
         aside = next(
             path
             for path in (folder.with_name(f"{folder.name}.damaged-{n}") for n in range(1, 10_000))
@@ -77,8 +77,8 @@ def repair(folder: Path) -> None:
         )
         folder.replace(aside)
         warnings.warn(
-            f"the configuration in {folder} is damaged: the run begins anew, and what there was "
-            f"is in {aside}",
+            f"the configuration in {folder} is damaged or gone: the run begins anew, and what "
+            f"there was is in {aside}",
             stacklevel=2,
         )
         return
@@ -93,19 +93,33 @@ def repair(folder: Path) -> None:
                     file.unlink(missing_ok=True)
 
 
+def _has_content(folder: Path) -> bool:
+    """Whether there is more than a start leaves that was killed at once."""
+    return any(
+        path.name not in ("checkpoint", "lock") and not path.name.startswith(".")
+        for path in folder.rglob("*")
+    )
+
+
 def _train(work: Sequence[tuple[PlannedRun, Path]], tell: Tell) -> None:
     from mixedne.training import run as training
 
     def watch(status: "Status") -> None:
         tell("training", status.step, status.steps)
 
-    configs = [_as_begun(run, folder) for run, folder in work]
-    folders = [folder for _, folder in work]
-    if configs[0].agent in GROUPED:
+    for group in _alike([(_as_begun(run, folder), folder) for run, folder in work]):
+        configs, folders = zip(*group, strict=True)
         training.train_group(configs, folders, resume=True, watch=watch)
-        return
-    for config, folder in zip(configs, folders, strict=True):
-        training.train_config(config, out=folder, resume=True, watch=watch)
+
+
+def _alike(work: Sequence[tuple[Config, Path]]) -> list[list[tuple[Config, Path]]]:
+    """Runs that can be trained together: those of VPG that have begun alike."""
+    groups: dict[str, list[tuple[Config, Path]]] = {}
+    for config, folder in work:
+        alone = None if config.agent == "vpg" else str(folder)
+        key = repr((program_key(dataclasses.asdict(config)), alone))
+        groups.setdefault(key, []).append((config, folder))
+    return list(groups.values())
 
 
 def _as_begun(run: PlannedRun, folder: Path) -> Config:
@@ -183,5 +197,5 @@ def _read_or_remove(path: Path) -> pl.DataFrame | None:
 def _is_json(path: Path) -> bool:
     try:
         return isinstance(json.loads(path.read_text()), dict)
-    except ValueError:
+    except (FileNotFoundError, ValueError):
         return False

@@ -57,12 +57,17 @@ def _answer(job: Any, folder: StudyFolder, locks: Locks, reports: IO[str]) -> di
         if time.monotonic() - told >= TELL_EVERY:
             told = time.monotonic()
             report = {"event": "progress", "what": what, "done": done, "total": total}
-            print(json.dumps(report), file=reports)
+            # Where nobody listens any more, stdin has ended, too: the job is saved for that.
+            with contextlib.suppress(BrokenPipeError):
+                print(json.dumps(report), file=reports)
 
     from mixedne.studies.work import do_job, is_being_trained
 
-    if not locks.take(runs):
-        return {"event": "held"}
+    try:
+        if not locks.take(runs):
+            return {"event": "held"}
+    except InvalidInputError as error:
+        return {"event": "failed", "error": str(error)}
     try:
         if any(is_being_trained(path) for path in folders):
             return {"event": "held"}

@@ -8,7 +8,6 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,27 +16,25 @@ from mixedne.optimizers import thermal_noise
 from mixedne.policies import Policy
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
+from mixedne.training.alike import LANES, program_key
 from mixedne.training.assembly import make_policies
 from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_checkpoint
 from mixedne.training.config import Config
 from mixedne.training.folder import RunFolder
 from mixedne.training.journal import Journal
-from mixedne.training.lanes import LANES, Program, Report
+from mixedne.training.lanes import Program, Report
 from mixedne.training.loop import Status
 from mixedne.training.metrics import player_distance
 from mixedne.training.program import no_normaliser
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.types import Players
 
-MAY_DIFFER = ("seed", "eta", "sigma0")
-"""Fields in which runs of one program may differ."""
-
 
 def check_alike(configs: Sequence[Config]) -> None:
     """Refuse runs that cannot share a program."""
     if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
         raise InvalidInputError("only runs of vpg can be trained together")
-    first, *others = (_program_of(config) for config in configs)
+    first, *others = (program_key(dataclasses.asdict(config)) for config in configs)
     for other in others:
         for name, value in first.items():
             if other[name] != value:
@@ -45,12 +42,6 @@ def check_alike(configs: Sequence[Config]) -> None:
                     f"runs that are trained together must have the same {name}, "
                     f"not {value!r} and {other[name]!r}"
                 )
-
-
-def _program_of(config: Config) -> dict[str, Any]:
-    """What the program depends on; without heat it is another one."""
-    alike = {n: v for n, v in dataclasses.asdict(config).items() if n not in MAY_DIFFER}
-    return {**alike, "sigma0 > 0": config.sigma0 > 0}
 
 
 class Lane:

@@ -15,13 +15,11 @@ import numpy as np
 
 from mixedne.optimizers import thermal_noise
 from mixedne.solvers import Controls, SolverState
+from mixedne.training.alike import LANES
 from mixedne.training.assembly import make_vpg, solver_maker
 from mixedne.training.config import Config
 from mixedne.training.streams import Stream, key
 from mixedne.types import Players
-
-LANES = 8
-"""Of a program; never changes, or the numbers of all runs would."""
 
 
 class Report(NamedTuple):

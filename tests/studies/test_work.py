@@ -1,0 +1,56 @@
+"""One job of a study, with training that only says what it was asked."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mixedne.studies.plan import planned
+from mixedne.studies.work import do_job, repair
+from mixedne.training import run as training
+from mixedne.training.config import Config, configure
+from mixedne.training.folder import as_json
+
+
+def test_runs_that_were_begun_otherwise_are_trained_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [planned(as_json(configure("toy", agent="vpg", seed=seed))) for seed in range(3)]
+    folders = [tmp_path / run.name for run in runs]
+    for folder in folders:
+        folder.mkdir()
+    begun = {**runs[1].fields, "checkpoint_every": 7}
+    (folders[1] / "config.json").write_text(json.dumps(begun))
+    asked: list[list[int]] = []
+
+    def train_group(configs: Sequence[Config], *_: Any, **__: Any) -> None:
+        asked.append([config.seed for config in configs])
+
+    monkeypatch.setattr(training, "train_group", train_group)
+    do_job(runs, folders, lambda *_: None)
+    assert asked == [[0, 2], [1]]
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_a_folder_without_a_whole_configuration_is_set_aside(
+    content: str | None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "metrics.jsonl").touch()
+    if content is not None:
+        (folder / "config.json").write_text(content)
+    with pytest.warns(UserWarning, match="is damaged or gone: the run begins anew"):
+        repair(folder)
+    assert not folder.exists()
+    assert (tmp_path / "run.damaged-1" / "metrics.jsonl").exists()
+
+
+def test_what_a_start_leaves_that_was_killed_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "run" / "checkpoint").mkdir(parents=True)
+    (tmp_path / "run" / "checkpoint" / "lock").touch()
+    (tmp_path / "run" / ".config-abc.json").touch()
+    repair(tmp_path / "run")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
