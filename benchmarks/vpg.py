@@ -1,7 +1,7 @@
 """What VPG learns on the toy MDP: the figures and tables of docs/vpg.md.
 
     mixedne study paper-vpg --seeds 20 --out vpg-paper
-    mixedne study equal-search-vpg --seeds 20 --out vpg-search
+    mixedne study equal-search-vpg --out vpg-search
     python benchmarks/vpg.py vpg-paper vpg-search --out docs/figures
 
 Reads the studies' folders: of a search, the runs with the reporting seeds, 0 to 19. Prints Markdown
@@ -30,6 +30,7 @@ from mixedne.training.metrics import read_metrics
 SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 DELTAS = (0.1, 0.0)
 ACTING = ("stochastic", "mean")
+EVALUATION = "evaluation.parquet"
 
 Runs = dict[tuple[float, str], list[tuple[dict[str, Any], Path]]]
 """By δ and solver: configuration and folder of each run."""
@@ -40,14 +41,15 @@ def find_runs(folder: Path, seeds: int) -> Runs:
     found: Runs = defaultdict(list)
     for path in sorted(folder.rglob("config.json")):
         config = json.loads(path.read_text())
-        if config["seed"] < seeds and (path.parent / "evaluation.parquet").exists():
+        is_damaged = ".damaged-" in str(path)
+        if config["seed"] < seeds and not is_damaged and (path.parent / EVALUATION).exists():
             found[config["delta"], config["solver"]].append((config, path.parent))
     return found
 
 
 def evaluations(runs: Runs) -> pl.DataFrame:
     """All their episodes on the paper's grid; a search evaluates at the nominal ρ once more."""
-    tables = [read_table(path / "evaluation.parquet") for each in runs.values() for _, path in each]
+    tables = [read_table(path / EVALUATION) for each in runs.values() for _, path in each]
     return pl.concat(tables).filter(pl.col("rho") != NOMINAL_RHO)
 
 
@@ -102,8 +104,10 @@ def print_tables(runs: Runs, table: pl.DataFrame, seeds: int) -> None:
     middle = min(grid, key=lambda rho: abs(rho - NOMINAL_RHO))
     shown = {f"ρ = {rho:.2g}": [rho] for rho in (grid[0], middle, grid[-1])} | {"all ρ": grid}
     for acting in ACTING:
-        print(f"\n{acting}, {seeds} seeds\n\n| δ | solver | settings | {' | '.join(shown)} |")
-        print("| --- " * (3 + len(shown)) + "|")
+        print(
+            f"\n{acting}, {seeds} seeds\n\n| δ | solver | settings | runs | {' | '.join(shown)} |"
+        )
+        print("| --- " * (4 + len(shown)) + "|")
         for delta, solver, words in kinds():
             if not runs[delta, solver]:
                 continue
@@ -114,8 +118,9 @@ def print_tables(runs: Runs, table: pl.DataFrame, seeds: int) -> None:
                 & (pl.col("solver") == solver)
             )
             cells = [_cell(rows.filter(pl.col("rho").is_in(values))) for values in shown.values()]
-            settings = _settings(config)
-            print(f"| {delta:g} | {words} | {settings} | {' | '.join(cells)} |")
+            count = rows["train_seed"].n_unique()
+            first = f"{delta:g} | {words} | {_settings(config)} | {count}"
+            print(f"| {first} | {' | '.join(cells)} |")
 
 
 def _cell(rows: pl.DataFrame) -> str:
