@@ -75,7 +75,7 @@ def test_kills_and_interruptions_cost_no_bit(
     [worker] = workers(process)
     os.kill(worker, signal.SIGKILL)
     assert process.stderr is not None
-    said = process.stderr.readline()
+    said = next(line for line in process.stderr if "trying again" in line)
     assert "seed0" in said
     assert "its worker was killed (SIGKILL); trying again" in said
     # The study itself is killed: its worker goes, too, and lets the run go.
