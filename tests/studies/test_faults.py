@@ -75,7 +75,7 @@ def test_kills_and_interruptions_cost_no_bit(
     [worker] = workers(process)
     os.kill(worker, signal.SIGKILL)
     assert process.stderr is not None
-    said = process.stderr.readline()
+    said = next(line for line in process.stderr if "trying again" in line)
     assert "seed0" in said
     assert "its worker was killed (SIGKILL); trying again" in said
     # The study itself is killed: its worker goes, too, and lets the run go.
@@ -99,6 +99,21 @@ def test_kills_and_interruptions_cost_no_bit(
     assert done.returncode == 0, done.stderr
     assert same(out, whole)
     assert "Traceback" not in StudyFolder(out).log("mine").read_text()
+
+
+def test_a_worker_whose_study_is_killed_saves(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = write_study(tmp_path / "mine.toml", seeds=1, steps=10**6)
+    text = study.read_text().replace("checkpoint_every = 50", "checkpoint_every = 10000000")
+    study.write_text(text)
+    out = tmp_path / "out"
+    process = start_study(laboratory, study, out)
+    wait_until(lambda: any(path.stat().st_size for path in out.glob("runs/*/metrics*")), process)
+    assert not has_checkpoint(out, seed=0)
+    [worker] = workers(process)
+    process.kill()
+    process.communicate()
+    wait_until(lambda: is_gone(worker))
+    assert has_checkpoint(out, seed=0)
 
 
 def test_damage_is_repaired(

@@ -1,5 +1,6 @@
 """One job of a study, with training that only says what it was asked."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from mixedne.evaluation.grids import Grid
 from mixedne.studies.plan import planned
+from mixedne.studies.store import StudyFolder
 from mixedne.studies.work import do_job, repair
 from mixedne.training import run as training
 from mixedne.training.config import Config, configure
 from mixedne.training.folder import as_json
+from probes.studies import pretend_run
 
 
 def test_runs_that_were_begun_otherwise_are_trained_apart(
@@ -54,3 +58,21 @@ def test_what_a_start_leaves_that_was_killed_is_no_damage(tmp_path: Path) -> Non
     (tmp_path / "run" / ".config-abc.json").touch()
     repair(tmp_path / "run")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_evaluations_of_other_studies_stay_known(tmp_path: Path) -> None:
+    folder = StudyFolder(tmp_path / "out")
+    folder.open()
+    run = pretend_run(folder, 0, Grid(episodes=1))
+    more = dataclasses.replace(run, evaluations=(Grid(episodes=1, noise=(0.5,)),))
+    path = folder.run_folder(run)
+    for each in (run, more):
+        do_job([each], [path], lambda *_: None)
+    assert folder.unfinished([run, more]) == []
+    # What is damaged without a change of size is known no more.
+    table = path / "evaluation.parquet"
+    table.write_bytes(bytes(table.stat().st_size))
+    last = dataclasses.replace(run, evaluations=(Grid(episodes=2),))
+    with pytest.warns(UserWarning, match="its episodes are run again"):
+        do_job([last], [path], lambda *_: None)
+    assert folder.unfinished([run, more, last]) == [run, more]

@@ -140,9 +140,14 @@ def read_finished(folder: Path) -> Finished:
         return NOTHING
 
 
-def mark_finished(folder: Path, identifier: str, evaluations: Iterable[Grid] = ()) -> None:
-    """Say that a run is trained, and evaluated like this, beside what it was before."""
-    made = read_finished(folder).evaluations | {evaluation_hash(grid) for grid in evaluations}
+def mark_finished(
+    folder: Path, identifier: str, evaluations: Iterable[Grid] = (), before: Iterable[str] = ()
+) -> None:
+    """Say that a run is trained, and evaluated like this, beside what it was before.
+
+    ``before`` are hashes of evaluations that were in the table when it was smaller.
+    """
+    made = read_finished(folder).evaluations.union(before, map(evaluation_hash, evaluations))
     files = {name: (folder / name) for name in RESULT_FILES}
     document = {
         "format_version": FORMAT_VERSION,

@@ -48,9 +48,10 @@ def do_job(runs: Sequence[PlannedRun], folders: Sequence[Path], tell: Tell) -> N
     for run, folder in untrained:
         mark_finished(folder, run.identifier)
     for run, folder in zip(runs, folders, strict=True):
-        if not read_finished(folder).evaluations.issuperset(map(evaluation_hash, run.evaluations)):
-            _evaluate(run, folder, tell)
-            mark_finished(folder, run.identifier, run.evaluations)
+        made = read_finished(folder).evaluations
+        if not made.issuperset(map(evaluation_hash, run.evaluations)):
+            is_whole = _evaluate(run, folder, tell)
+            mark_finished(folder, run.identifier, run.evaluations, made if is_whole else ())
 
 
 def is_being_trained(folder: Path) -> bool:
@@ -133,13 +134,12 @@ def _as_begun(run: PlannedRun, folder: Path) -> Config:
     return config
 
 
-def _evaluate(run: PlannedRun, folder: Path, tell: Tell) -> None:
-    """Make those of the run's evaluations that are not there."""
-    if not run.evaluations:
-        return
+def _evaluate(run: PlannedRun, folder: Path, tell: Tell) -> bool:
+    """Make those of the run's evaluations that are not there; whether the others were whole."""
     out = folder / EVALUATION
     source = find_source(folder)
     table = _read_or_remove(out)
+    was_whole = table is not None
     for grid in run.evaluations:
         if table is not None and has_evaluation(table, source, run.fields["task"], grid):
             continue
@@ -156,6 +156,7 @@ def _evaluate(run: PlannedRun, folder: Path, tell: Tell) -> None:
             progress=lambda done, total: tell("evaluating", done, total),
         )
         table = read_table(out)
+    return was_whole
 
 
 def has_evaluation(table: pl.DataFrame, source: Source, task: str, grid: Grid) -> bool:
