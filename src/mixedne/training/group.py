@@ -23,7 +23,7 @@ from mixedne.training.config import Config
 from mixedne.training.folder import RunFolder
 from mixedne.training.journal import Journal
 from mixedne.training.lanes import Program, Report
-from mixedne.training.loop import Status
+from mixedne.training.loop import Status, passed
 from mixedne.training.metrics import player_distance
 from mixedne.training.program import no_normaliser
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
@@ -223,9 +223,9 @@ class Group:
                 lane.fail()
                 continue
             lane.tell(report, count / seconds)
-            if _passed(before, lane.step, config.evaluate_every):
+            if passed(before, lane.step, config.evaluate_every):
                 lane.journal.evaluate(self._agent_of(lane), lane.step)
-            if _passed(before, lane.step, config.checkpoint_every) and lane.is_active:
+            if passed(before, lane.step, config.checkpoint_every) and lane.is_active:
                 lane.save()
 
     def _agent_of(self, lane: Lane) -> Policy:
@@ -251,8 +251,3 @@ class Group:
             lane.config.inner_steps,
             lane.journal.evaluated,
         )
-
-
-def _passed(before: int, after: int, every: int) -> bool:
-    """Whether a multiple of ``every`` was passed."""
-    return every > 0 and before // every != after // every

@@ -48,6 +48,11 @@ class Status:
     """The last evaluation's mean return in the nominal world."""
 
 
+def passed(before: int, after: int, every: int) -> bool:
+    """Whether a multiple of ``every`` was passed; never, if it is zero."""
+    return every > 0 and before // every != after // every
+
+
 class Trainer:
     """One run between two cycles."""
 
@@ -101,11 +106,11 @@ class Trainer:
             elapsed = time.perf_counter() - started
             self._seconds = seconds_before + elapsed
             is_last = self.step >= self.config.steps
-            if self._passed(before, self.config.metrics_every) or is_last:
+            if passed(before, self.step, self.config.metrics_every) or is_last:
                 self._tell((self.step - first) / elapsed)
-            if self._passed(before, self.config.evaluate_every):
+            if passed(before, self.step, self.config.evaluate_every):
                 self._journal.evaluate(self._policies().agent, self.step)
-            if self._passed(before, self.config.checkpoint_every) and not is_last:
+            if passed(before, self.step, self.config.checkpoint_every) and not is_last:
                 self.save()
             watch(self._status((self.step - first) / elapsed))
         if self.step < self.config.steps:
@@ -181,10 +186,6 @@ class Trainer:
         for episode in finished:
             self._window.add(episodes=1, returns=episode.total, lengths=episode.length)
             self._returns = [*self._returns[-9:], episode.total]
-
-    def _passed(self, before: int, every: int) -> bool:
-        """Whether the cycle has passed a multiple of ``every``."""
-        return every > 0 and before // every != self.step // every
 
     # -- telling -------------------------------------------------------------------------------
 
