@@ -48,9 +48,12 @@ class Student:
         centre, count = float(np.mean(values)), len(values)
         if count < 2:
             return Estimate(centre)
-        quantile = stdtrit(count - 1, (1 + self.confidence) / 2)
-        half = float(quantile * np.std(values, ddof=1) / math.sqrt(count))
+        half = self.half_width(count) * float(np.std(values, ddof=1))
         return Estimate(centre, centre - half, centre + half)
+
+    def half_width(self, count: int) -> float:
+        """t/√n: half the interval of ``count`` values, in their standard deviations."""
+        return float(stdtrit(count - 1, (1 + self.confidence) / 2) / math.sqrt(count))
 
 
 @dataclass(frozen=True)

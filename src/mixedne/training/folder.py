@@ -1,6 +1,6 @@
 """The run folder: its files, who may write to it, and how it is opened for a run.
 
-``config.json``         the full configuration, and the versions of what made the run
+``config.json``         the full configuration, the command, the versions and the machine
 ``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
 ``policy.*``            the agent, once trained; ``adversary.*`` likewise
 ``checkpoint/``         the last two checkpoints, and while training the replay
@@ -12,6 +12,7 @@ import fcntl
 import json
 import math
 import re
+import shlex
 import warnings
 from pathlib import Path
 from typing import IO, Any
@@ -19,9 +20,9 @@ from typing import IO, Any
 from mixedne.errors import InvalidInputError
 from mixedne.files import write_beside
 from mixedne.policies import policy_files, save_policy
-from mixedne.training.config import Config
+from mixedne.training.config import Config, default_config
 from mixedne.types import Players
-from mixedne.versions import versions
+from mixedne.versions import machine, versions
 
 FORMAT_VERSION = 1
 """Of ``config.json`` and of every line of ``metrics.jsonl``."""
@@ -139,6 +140,8 @@ class RunFolder:
         document = {
             "format_version": FORMAT_VERSION,
             **as_json(config),
+            "command": command(config),
+            "machine": machine(),
             "versions": versions(*_PACKAGES),
         }
         with write_beside(self.config) as temporary:
@@ -156,6 +159,32 @@ def as_json(config: Config) -> dict[str, Any]:
     """The configuration as JSON has it: tuples are lists."""
     document: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
     return document
+
+
+def command(config: Config) -> str:
+    """What to type for a run with this configuration."""
+    choices = (config.agent, config.solver, config.formulation, config.delta, config.preset)
+    default = default_config(config.task, *choices)
+    named = ("agent", "solver", "formulation", "delta", "preset", "steps", "seed")
+    own = [
+        field.name
+        for field in dataclasses.fields(Config)
+        if field.name != "task"
+        and (field.name in named or getattr(config, field.name) != getattr(default, field.name))
+    ]
+    if config.solver is None:
+        own = [name for name in own if name not in ("solver", "formulation", "delta")]
+    flags = [word for name in own for word in _flag(name, getattr(config, name))]
+    return shlex.join(["mixedne", "train", config.task, *flags])
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    """An option as the command line takes it."""
+    option = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{option}" if value else f"--no-{option}"]
+    values = value if isinstance(value, tuple) else (value,)
+    return [f"--{option}", *map(str, values)]
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -1,0 +1,182 @@
+"""From paths to a report: everything read once, everything computed, nothing drawn."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mixedne.reports import numbers, words
+from mixedne.reports.curves import learning
+from mixedne.reports.found import Found, find
+from mixedne.reports.frames import AXES, Film, Made, Report
+from mixedne.reports.runs import labels, read_runs
+from mixedne.reports.searched import searches
+from mixedne.saddle.objectives import OBJECTIVES
+
+LISTED = 5
+"""So many names are spelled out in a sentence; of more, the number is given."""
+
+PATH_COLUMNS = (
+    *("objective", "start", "start_theta", "start_omega", "solver", "inner"),
+    *("steps", "seed", "theta", "omega"),
+)
+
+
+def collect(paths: Sequence[Path], title: str | None = None) -> Report:
+    """All that the results at these paths allow to show."""
+    found = find(paths)
+    runs = read_runs(found)
+    saddle = _saddle(found)
+    return Report(
+        title=title or f"Robustness report: {_names(path.resolve().name for path in paths)}",
+        sweeps=numbers.sweeps(runs),
+        maps=numbers.maps(runs),
+        summary=numbers.summary(runs),
+        learning=learning(found, labels(found, runs)),
+        searches=searches(found),
+        saddle=saddle,
+        runs=runs.drop("identity", "versions") if runs.height else None,
+        films=tuple(Film(path, path.stem) for path in dict.fromkeys(found.films)),
+        made=_made(found, runs, paths),
+        missing=tuple(_missing(found, runs)),
+        counts={
+            "runs": runs["identity"].n_unique(),
+            "tasks": runs["task"].n_unique(),
+            "episodes": int(runs["episodes"].sum()),
+        },
+    )
+
+
+def _saddle(found: Found) -> pl.DataFrame | None:
+    """The paths of all case studies; of the same case, the first one's."""
+    tables = []
+    for folder in found.saddles:
+        try:
+            table = pl.read_parquet(folder / "paths.parquet").select(PATH_COLUMNS)
+            known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
+            tables.append(known)
+        except (OSError, pl.exceptions.PolarsError):
+            found.problems.append(f"The case study in {folder.name} has no whole paths.parquet.")
+    if not tables:
+        return None
+    key = ["objective", "start", "solver", "inner", "seed"]
+    return pl.concat(tables, how="vertical_relaxed").unique(key, keep="first", maintain_order=True)
+
+
+def _missing(found: Found, runs: pl.DataFrame) -> Iterator[str]:
+    """One sentence for everything that is not there, or not whole."""
+    yield from dict.fromkeys(found.problems)
+    for plan in found.plans:
+        tables = [plan.folder / "runs" / name / "evaluation.parquet" for name in plan.runs]
+        left = sum(not table.is_file() for table in tables)
+        if left:
+            yield (
+                f"{left} of the {len(tables)} runs of the study {plan.name} have no results: they "
+                "have failed, or are still to be done by the same command."
+            )
+    planned = {name for plan in found.plans for name in plan.runs}
+    bare = [
+        run.path.name
+        for run in found.reported
+        if run.path.name not in planned
+        and not (run.path / "evaluation.parquet").is_file()
+        and run.path.name not in set(runs["run"])
+    ]
+    if bare:
+        yield f"Not evaluated yet: {_names(bare)}."
+    yield from _doubts(runs)
+
+
+def _doubts(runs: pl.DataFrame) -> Iterator[str]:
+    """What a reader has to know of the rows that are there."""
+    broken = runs.filter(pl.col("invalid") > 0)
+    if broken.height:
+        where = _names(broken["run"].unique(maintain_order=True))
+        yield (
+            f"{broken['invalid'].sum()} episodes have a return that is no number ({where}): every "
+            "number that they enter is marked as invalid."
+        )
+    alone = (
+        runs.group_by("task", "agent", "label", "delta", maintain_order=True)
+        .agg(pl.col("identity").n_unique())
+        .filter(pl.col("identity") == 1)
+    )
+    if alone.height:
+        named = (
+            f"{words.method_in_words(row['agent'], row['label'], row['delta'])} on {row['task']}"
+            for row in alone.iter_rows(named=True)
+        )
+        yield f"A single training seed, so no interval: {_names(named)}."
+    for task, axis, count in numbers.left_out_shifts(runs):
+        words_for = AXES[axis].split(",")[0].split(":")[0]
+        yield (
+            f"{task}: {count} values of {words_for} were not tried with all runs; the summary "
+            "leaves them out."
+        )
+    single = runs.filter(
+        pl.col("body_masses").is_not_null() | pl.col("geom_frictions").is_not_null()
+    )
+    if single.height:
+        count = single["episodes"].sum()
+        yield f"{count} episodes with single bodies or geoms changed are not drawn."
+
+
+def _made(found: Found, runs: pl.DataFrame, paths: Iterable[Path]) -> Made:
+    """How the results came about, as far as the files say."""
+    configs = [run.config for run in found.reported]
+    planned = {name for plan in found.plans for name in plan.runs}
+    alone = [run.config for run in found.runs.values() if run.path.name not in planned]
+    commands = [f"mixedne study {plan.name} --out {plan.folder.name}" for plan in found.plans]
+    commands = [command for command in commands if "-reported " not in command]
+    commands += _train_commands(alone)
+    versions = [config.get("versions") for config in configs]
+    tested = [_parsed(text) for text in runs["versions"].unique(maintain_order=True)]
+    machines = (config.get("machine") for config in configs)
+    seeds = runs.group_by("agent", "label", "delta", maintain_order=True).agg(
+        pl.col("train_seed").drop_nulls().unique()
+    )
+    return Made(
+        commands=tuple(dict.fromkeys(commands)),
+        versions=tuple(dict.fromkeys(map(_versions, filter(None, [*versions, *tested])))),
+        machines=tuple(dict.fromkeys(str(machine) for machine in machines if machine)),
+        seeds=tuple(
+            (words.method_in_words(agent, label, delta), words.numbers_in_words(numbers))
+            for agent, label, delta, numbers in seeds.iter_rows()
+        ),
+        sources=tuple(dict.fromkeys(str(path) for path in paths)),
+    )
+
+
+def _train_commands(configs: Iterable[dict[str, Any]]) -> list[str]:
+    """One command for runs that differ in their seed alone, with the first of their seeds."""
+    seeds: dict[str, list[int]] = {}
+    for config in configs:
+        command, seed = config.get("command"), config.get("seed")
+        if isinstance(command, str) and isinstance(seed, int):
+            seeds.setdefault(command.replace(f" --seed {seed}", ""), []).append(seed)
+    return [
+        f"{command} --seed {min(found)}"
+        + (f"  # and with seeds {words.numbers_in_words(found)}" if len(set(found)) > 1 else "")
+        for command, found in seeds.items()
+    ]
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return json.loads(text or "null")
+    except ValueError:
+        return None
+
+
+def _versions(said: Any) -> str:
+    if not isinstance(said, dict):
+        return str(said)
+    return ", ".join(f"{name} {version}" for name, version in said.items())
+
+
+def _names(names: Iterable[str]) -> str:
+    listed = list(dict.fromkeys(names))
+    more = len(listed) - LISTED
+    return ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")

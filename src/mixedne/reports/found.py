@@ -1,0 +1,143 @@
+"""What there is to report at the paths given: runs, tables, studies, case studies, films.
+
+Nothing here trusts what it finds: a file that cannot be read becomes a sentence of what is
+missing, and the rest is reported.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mixedne.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class RunFound:
+    """A run folder."""
+
+    path: Path
+    config: dict[str, Any]
+    """What its ``config.json`` says."""
+
+
+@dataclass(frozen=True)
+class PlanFound:
+    """A study's plan."""
+
+    name: str
+    folder: Path
+    runs: dict[str, dict[str, Any]]
+    """Configurations by the name of their run folder."""
+    choices: list[dict[str, Any]] | None
+    """What it chose, if it is a search."""
+    compares: bool
+    """Whether its runs are only compared with each other, in the nominal world: a search."""
+
+
+@dataclass
+class Found:
+    """Everything that lies at the paths."""
+
+    runs: dict[Path, RunFound] = field(default_factory=dict)
+    tables: list[Path] = field(default_factory=list)
+    """Evaluation tables beside the runs' own."""
+    plans: list[PlanFound] = field(default_factory=list)
+    saddles: list[Path] = field(default_factory=list)
+    """Folders of the case study."""
+    films: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """One sentence for each thing that could not be read."""
+
+    @property
+    def reported(self) -> list[RunFound]:
+        """The runs without those that a search compares and no study reports."""
+        kept = {name for plan in self.plans if not plan.compares for name in plan.runs}
+        compared = {name for plan in self.plans if plan.compares for name in plan.runs} - kept
+        return [run for run in self.runs.values() if run.path.name not in compared]
+
+
+def find(paths: Iterable[Path]) -> Found:
+    """Look at every path; one that holds nothing of the kind is refused."""
+    found = Found()
+    for path in paths:
+        if not path.exists():
+            raise InvalidInputError(f"there is no file or folder {path}")
+        if not (_find_file(path, found) if path.is_file() else _find_folder(path, found)):
+            raise InvalidInputError(
+                f"{path} holds nothing to report: no runs, no evaluation table, no study, "
+                "no case study and no film"
+            )
+    return found
+
+
+def _find_file(path: Path, found: Found) -> bool:
+    kinds = {".parquet": found.tables, ".mp4": found.films}
+    if path.suffix not in kinds:
+        return False
+    if path not in kinds[path.suffix]:
+        kinds[path.suffix].append(path)
+    return True
+
+
+def _find_folder(path: Path, found: Found) -> bool:
+    """A run, a case study, a study, or a folder that holds some of these."""
+    if (path / "config.json").is_file():
+        return _find_config(path, found)
+    is_study = (path / "studies").is_dir()
+    if is_study:
+        found.plans += _plans(path, found.problems)
+    seen = False
+    places = [path / "runs", path] if (path / "runs").is_dir() else [path]
+    for child in (child for place in places for child in sorted(place.iterdir())):
+        if child.is_file():
+            seen |= _find_file(child, found)
+        elif (child / "config.json").is_file() and ".damaged-" not in child.name:
+            seen |= _find_config(child, found)
+    return seen or is_study
+
+
+def _find_config(path: Path, found: Found) -> bool:
+    """A folder with a ``config.json``: a run or a case study."""
+    config = read_json(path / "config.json")
+    if not isinstance(config, dict):
+        found.problems.append(f"{path.name} has no whole config.json and is left out.")
+    elif config.get("kind") == "saddle":
+        found.saddles.append(path)
+    elif isinstance(config.get("task"), str):
+        found.runs.setdefault(path.resolve(), RunFound(path, config))
+        found.films += sorted(path.glob("*.mp4"))
+    else:
+        found.problems.append(f"{path.name} has a config.json of another kind and is left out.")
+    return True
+
+
+def _plans(path: Path, problems: list[str]) -> Iterator[PlanFound]:
+    for file in sorted((path / "studies").glob("*.json")):
+        document = read_json(file)
+        if file.stem.endswith("-chosen"):
+            continue
+        try:
+            listed = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
+            grids = [grid for run in document["runs"] for grid in run["evaluations"]]
+        except (TypeError, KeyError, ValueError):
+            problems.append(f"The plan {file.name} cannot be read and is left out.")
+            continue
+        chosen = read_json(file.with_name(f"{file.stem}-chosen.json"))
+        choices = chosen.get("choices") if isinstance(chosen, dict) else None
+        compares = choices is not None or (bool(grids) and all(map(_is_nominal, grids)))
+        yield PlanFound(file.stem, path, listed, choices, compares)
+
+
+def _is_nominal(grid: dict[str, Any]) -> bool:
+    wanted = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None}
+    return all(grid.get(name, value) == value for name, value in wanted.items())
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document; None if there is none, or none that is whole."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,92 @@
+"""What hyperparameter searches found: nominal return by the values tried."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.table import read_table
+from mixedne.reports import words
+from mixedne.reports.found import Found, PlanFound
+from mixedne.reports.frames import SEARCHES, empty
+from mixedne.reports.numbers import over_seeds
+from mixedne.reports.runs import NOMINAL
+
+ACROSS = ("sigma", "eta")
+UP = ("sigma0", "eta", "inner_steps")
+"""Which settings run along a map and up, the first that were searched."""
+
+
+def searches(found: Found) -> pl.DataFrame:
+    """One row for each configuration that a search compared."""
+    rows = [row for plan in found.plans if plan.compares for row in _rows(plan, found)]
+    if not rows:
+        return empty(SEARCHES)
+    table = pl.DataFrame(rows, schema_overrides={**SEARCHES, "return": pl.Float64})
+    key = [name for name in SEARCHES if name not in ("value", "low", "high", "seeds")]
+    return over_seeds(table, key, "return").select(list(SEARCHES))
+
+
+def _rows(plan: PlanFound, found: Found) -> list[dict[str, Any]]:
+    cases: dict[tuple[Any, ...], list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    for name, config in plan.runs.items():
+        cases[tuple(config.get(field) for field in words.CASE)].append((name, config))
+    rows = []
+    for alike in cases.values():
+        searched = words.differing(config for _, config in alike)
+        choice = _choice(plan, alike[0][1])
+        for name, config in alike:
+            reached = _nominal_return(plan, name)
+            if reached is not None:
+                rows.append({**_place(plan.name, config, searched, choice), "return": reached})
+    return rows
+
+
+def _place(
+    study: str, config: Mapping[str, Any], searched: list[str], choice: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Where a configuration stands on the map."""
+    numbers = [name for name in searched if isinstance(config[name], int | float)]
+    across = next((name for name in ACROSS if name in numbers), next(iter(numbers), None))
+    up = next((name for name in UP if name in numbers and name != across), None)
+    rest = [name for name in searched if name not in (across, up)]
+    return {
+        "study": study,
+        **{name: config[name] for name in ("task", "agent", "solver", "delta")},
+        "fixed": words.settings_in_words(config, rest),
+        "setting_x": across,
+        "setting_y": up,
+        "x": None if across is None else float(config[across]),
+        "y": None if up is None else float(config[up]),
+        "chosen": _agrees(config, choice.get("chosen"), searched),
+        "paper": _agrees(config, choice.get("paper"), searched),
+    }
+
+
+def _agrees(config: Mapping[str, Any], values: Any, searched: list[str]) -> bool:
+    """Whether the configuration has these values, wherever they were searched."""
+    if not isinstance(values, dict):
+        return False
+    named = [name for name in searched if name in values]
+    return bool(named) and all(config[name] == values[name] for name in named)
+
+
+def _choice(plan: PlanFound, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    for choice in plan.choices or ():
+        if isinstance(choice, dict) and choice.get("case") == {
+            name: config.get(name) for name in words.CASE
+        }:
+            return choice
+    return {}
+
+
+def _nominal_return(plan: PlanFound, run: str) -> float | None:
+    try:
+        table = read_table(plan.folder / "runs" / run / "evaluation.parquet")
+    except InvalidInputError:
+        return None
+    nominal = [pl.col(axis).is_null() | (pl.col(axis) == value) for axis, value in NOMINAL.items()]
+    mean = table.filter(*nominal, pl.col("acting").eq_missing("mean"))["return"].mean()
+    return None if mean is None else float(str(mean))

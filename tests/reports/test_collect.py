@@ -1,0 +1,274 @@
+"""A report's numbers: equal to the tables', and honest about what is not there."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.estimators import Bootstrap, Student, cvar
+from mixedne.evaluation.statistics import grid_summary, shift_summary
+from mixedne.files import write_table
+from mixedne.reports import frames
+from mixedne.reports.collect import collect
+from probes.tables import pretend_evaluated, pretend_table, shifts
+
+MASSES = (0.5, 1.0, 1.5, 2.0)
+SWEEP = shifts(mass=MASSES)
+MAP = shifts(mass=(0.5, 1.0, 2.0), noise=(0.0, 0.1))
+SOLVERS = ("mixedne-ld", "gad")
+SEEDS = range(3)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    """Two solvers with three seeds each, swept in mass and crossed with noise; all episodes."""
+    folder = tmp_path_factory.mktemp("made")
+    places = [*SWEEP, *(place for place in MAP if place["noise"] or place["mass"] not in MASSES)]
+    tables = [
+        pretend_evaluated(folder / f"{solver}-{seed}", places, solver=solver, seed=seed)
+        for solver in SOLVERS
+        for seed in SEEDS
+    ]
+    return folder, pl.concat(tables)
+
+
+def test_sweeps_equal_the_tables(made: tuple[Path, pl.DataFrame]) -> None:
+    folder, table = made
+    report = collect([folder])
+    expected = shift_summary(table.filter(noise=0.0)).rename({"mean_return": "value"})
+    assert report.sweeps.schema == frames.SWEEPS
+    found = report.sweeps.filter(statistic="mean", axis="mass")
+    both = found.join(expected, left_on=["solver", "x"], right_on=["solver", "mass"])
+    assert both.height == found.height == expected.height == len(SOLVERS) * len(MASSES)
+    for ours, theirs in (
+        ("value", "value_right"),
+        ("low", "mean_return_low"),
+        ("high", "mean_return_high"),
+    ):
+        np.testing.assert_allclose(both[ours], both[theirs], rtol=1e-12)
+    assert both["seeds"].equals(both["seeds_right"].cast(pl.Int64), check_names=False)
+    assert set(both["episodes"]) == {15}
+
+
+@pytest.mark.parametrize("statistic", ["worst", "cvar"])
+def test_worst_and_cvar_are_of_a_runs_episodes(
+    made: tuple[Path, pl.DataFrame], statistic: str
+) -> None:
+    folder, table = made
+    report = collect([folder])
+    one = report.sweeps.filter(statistic=statistic, axis="mass", solver="gad", x=2.0).to_dicts()
+    rows = table.filter(solver="gad", mass=2.0, noise=0.0)
+    measure = np.min if statistic == "worst" else lambda values: cvar(values, 0.1)
+    runs = [measure(rows.filter(train_seed=seed)["return"].to_numpy()) for seed in SEEDS]
+    assert one[0]["value"] == pytest.approx(np.mean(runs), rel=1e-12)
+    assert one[0]["low"] == pytest.approx(Student().mean(np.array(runs)).low, rel=1e-12)
+
+
+def test_maps_equal_the_tables(made: tuple[Path, pl.DataFrame]) -> None:
+    folder, table = made
+    maps = collect([folder]).maps
+    assert maps.schema == frames.MAPS
+    found = maps.filter(statistic="mean")
+    assert set(zip(found["axis_x"], found["axis_y"], strict=True)) == {("noise", "mass")}
+    assert set(found["y"]) == {0.5, 1.0, 2.0}  # not 1.5, which was tried without noise alone
+    expected = shift_summary(table).rename({"mean_return": "value"})
+    both = found.join(expected, left_on=["solver", "x", "y"], right_on=["solver", "noise", "mass"])
+    assert both.height == found.height == 2 * 6
+    np.testing.assert_allclose(both["value"], both["value_right"], rtol=1e-12)
+    np.testing.assert_allclose(both["high"], both["mean_return_high"], rtol=1e-12)
+
+
+def test_the_summary_is_that_of_the_statistics(made: tuple[Path, pl.DataFrame]) -> None:
+    folder, table = made
+    summary = collect([folder]).summary
+    assert summary.schema == frames.SUMMARY
+    expected = grid_summary(table.filter(noise=0.0))
+    for statistic in frames.STATISTICS:
+        for row in summary.filter(axis="mass", statistic=statistic).iter_rows(named=True):
+            theirs = expected.filter(solver=row["solver"]).to_dicts()[0]
+            for ours, name in (("value", ""), ("low", "_low"), ("high", "_high")):
+                assert row[ours] == pytest.approx(theirs[f"{statistic}_return{name}"], rel=1e-12)
+            assert row["shifts"] == len(MASSES)
+
+
+def test_the_comparison_is_with_gad(made: tuple[Path, pl.DataFrame]) -> None:
+    folder, table = made
+    rows = collect([folder]).summary.filter(axis="mass", statistic="mean")
+    by_run = table.filter(noise=0.0).group_by("solver", "train_seed", "mass").agg(pl.mean("return"))
+    means = by_run.group_by("solver", "train_seed").agg(pl.mean("return")).sort("train_seed")
+    x, y = (means.filter(solver=solver)["return"].to_numpy() for solver in SOLVERS)
+    estimate = Bootstrap().improvement([(x, y)])
+    ours = rows.filter(solver="mixedne-ld").to_dicts()[0]
+    assert (ours["improvement"], ours["improvement_low"]) == (estimate.value, estimate.low)
+    assert ours["baseline"] == "GAD"
+    middle = Bootstrap().interquartile_mean([x])
+    assert ours["iqm"] == pytest.approx(middle.value)
+    assert ours["iqm_high"] == pytest.approx(middle.high)
+    theirs = rows.filter(solver="gad").to_dicts()[0]
+    assert theirs["baseline"] is None
+    apart = ours["low"] > theirs["high"] or theirs["low"] > ours["high"]
+    assert ours["overlap"] == (not apart)
+
+
+def test_learning_curves_are_means_of_the_metrics(made: tuple[Path, pl.DataFrame]) -> None:
+    learning = collect([made[0]]).learning
+    assert learning.schema == frames.LEARNING
+    tested = learning.filter(source="evaluation", solver="gad")
+    assert tested["step"].to_list() == [500, 1000]
+    assert tested["value"].to_list() == [501.0, 1001.0]  # mass 1 alone, mean of seeds 0, 1, 2
+    assert tested["updates"].to_list() == [1000.0, 2000.0]  # two inner steps an update
+    assert tested["seconds"].to_list() == [5.0, 10.0]
+    assert tested["seeds"].to_list() == [3, 3]
+    trained = learning.filter(source="training", solver="gad").sort("step")
+    assert trained["value"].to_list() == [110.0 + step for step in range(0, 901, 100)]
+
+
+def test_a_run_counts_once_wherever_it_lies(
+    made: tuple[Path, pl.DataFrame], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(made[0], tmp_path / "copy"))
+    once, twice = collect([made[0]]), collect([made[0], copy])
+    assert once.counts == twice.counts == {"runs": 6, "tasks": 1, "episodes": 6 * 7 * 5}
+    assert_frame_equal(once.sweeps, twice.sweeps)
+    assert_frame_equal(once.learning, twice.learning)
+    assert collect([made[0] / "gad-0", made[0]]).counts == once.counts
+
+
+def test_configurations_that_differ_are_different_methods(tmp_path: Path) -> None:
+    for name, wishes in (("a", {}), ("b", {"eta": 1e-3}), ("c", {"preset": "authors"})):
+        pretend_evaluated(tmp_path / name, SWEEP, solver="gad", **wishes)
+    labels = set(collect([tmp_path]).sweeps["label"])
+    assert labels == {
+        "GAD, preset paper, eta=0.0001",
+        "GAD, preset paper, eta=0.001",
+        "GAD, preset authors",
+    }
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    whole = pretend_evaluated(tmp_path / "whole", SWEEP, solver="gad", seed=0)
+    pretend_evaluated(tmp_path / "partial", SWEEP[:3], solver="gad", seed=1)
+    pretend_evaluated(tmp_path / "bare", SWEEP, solver="gad", seed=2)
+    (tmp_path / "bare" / "evaluation.parquet").unlink()
+    pretend_evaluated(tmp_path / "broken", SWEEP, solver="gad", seed=3)
+    (tmp_path / "broken" / "evaluation.parquet").write_bytes(b"PAR1")
+    pretend_evaluated(tmp_path / "damaged", SWEEP, solver="gad", seed=4)
+    (tmp_path / "damaged" / "config.json").write_text("{")
+    pretend_evaluated(tmp_path / "alone", SWEEP, solver="extra-adam")
+    report = collect([tmp_path])
+    said = " ".join(report.missing)
+    assert "Not evaluated yet: bare, broken" in said or "Not evaluated yet: bare" in said
+    assert "broken/evaluation.parquet is damaged" in said
+    assert "damaged has no whole config.json" in said
+    assert "A single training seed, so no interval: DDPG, Extra-Adam, δ = 0.1" in said
+    assert "1 values of mass were not tried with all runs" in said
+    assert report.summary.filter(statistic="mean")["shifts"].to_list() == [3, 3]
+    last = report.sweeps.filter(solver="gad", x=2.0, statistic="mean").to_dicts()[0]
+    assert last["seeds"] == 1
+    assert last["low"] is None
+    assert last["value"] == pytest.approx(whole.filter(mass=2.0)["return"].mean())
+
+
+def test_an_invalid_episode_spoils_what_it_enters(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        table = pretend_evaluated(tmp_path / f"{seed}", SWEEP, solver="gad", seed=seed)
+        if seed == 1:
+            spoilt = pl.when((pl.col("mass") == 2.0) & (pl.col("episode") == 0)).then(float("nan"))
+            table = table.with_columns(spoilt.otherwise("return").alias("return"))
+            write_table(table, tmp_path / "1" / "evaluation.parquet")
+    report = collect([tmp_path])
+    assert any("1 episodes have a return that is no number (1)" in said for said in report.missing)
+    for row in report.sweeps.iter_rows(named=True):
+        assert np.isnan(row["value"]) == (row["x"] == 2.0)
+        assert row["invalid"] == (row["x"] == 2.0)
+    assert report.summary["value"].is_nan().all()
+
+
+def test_tables_of_policies_from_elsewhere(tmp_path: Path) -> None:
+    table = pl.concat(pretend_table(name, {}, SWEEP) for name in ("ours", "<script>"))
+    write_table(table, tmp_path / "table.parquet")
+    report = collect([tmp_path / "table.parquet"])
+    assert set(report.sweeps["label"]) == {"ours", "<script>"}
+    assert report.sweeps["agent"].is_null().all()
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no file or folder"):
+        collect([tmp_path / "nowhere"])
+    with pytest.raises(InvalidInputError, match="nothing to report"):
+        collect([tmp_path])
+    (tmp_path / "studies").mkdir()
+    report = collect([tmp_path])  # a study that has just begun
+    assert report.counts == {"runs": 0, "tasks": 0, "episodes": 0}
+    for name in ("sweeps", "maps", "summary", "learning", "searches"):
+        frame = getattr(report, name)
+        assert frame.is_empty()
+        assert frame.schema == getattr(frames, name.upper())
+
+
+def test_a_study_and_its_search(tmp_path: Path) -> None:
+    listed = {}
+    for number, (eta, seed) in enumerate([(1e-3, 1), (1e-3, 2), (1e-4, 1), (1e-4, 2)]):
+        name = f"tried-{number}"
+        table = pretend_evaluated(
+            tmp_path / "runs" / name, shifts(mass=[1.0]), solver="gad", seed=seed, eta=eta
+        )
+        listed[name] = (eta, table["return"].mean())
+    nominal = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None}
+    config = json.loads((tmp_path / "runs" / "tried-0" / "config.json").read_text())
+    runs = [
+        {
+            "run": name,
+            "configuration": json.loads((tmp_path / "runs" / name / "config.json").read_text()),
+            "evaluations": [nominal],
+        }
+        for name in listed
+    ]
+    runs.append({"run": "never-run", "configuration": config, "evaluations": [nominal]})
+    pretend_evaluated(tmp_path / "runs" / "reported", SWEEP, solver="gad", seed=5, eta=1e-3)
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "mine.json").write_text(json.dumps({"runs": runs}))
+    case = {name: config[name] for name in ("task", "agent", "solver", "formulation", "delta")}
+    choice = {"case": {**case, "preset": "paper"}, "chosen": {"eta": 1e-3}, "paper": {"eta": 1e-4}}
+    chosen = {"choices": [choice]}
+    (tmp_path / "studies" / "mine-chosen.json").write_text(json.dumps(chosen))
+    report = collect([tmp_path])
+    assert set(report.sweeps["label"]) == {"GAD"}  # the reported run alone
+    assert report.counts["runs"] == 1
+    assert "1 of the 5 runs of the study mine have no results" in " ".join(report.missing)
+    assert report.searches.schema == frames.SEARCHES
+    rows = {row["x"]: row for row in report.searches.iter_rows(named=True)}
+    assert {x: (row["chosen"], row["paper"]) for x, row in rows.items()} == {
+        1e-3: (True, False),
+        1e-4: (False, True),
+    }
+    for eta, row in rows.items():
+        means = [mean for its, mean in listed.values() if its == eta]
+        assert row["value"] == pytest.approx(np.mean(means))
+        assert (row["setting_x"], row["setting_y"], row["seeds"]) == ("eta", None, 2)
+
+
+def test_how_it_was_made(made: tuple[Path, pl.DataFrame]) -> None:
+    report = collect([made[0]])
+    assert report.made.seeds == (
+        ("DDPG, GAD, δ = 0.1", "0 to 2"),
+        ("DDPG, MixedNE-LD, δ = 0.1", "0 to 2"),
+    )
+    command = report.made.commands[0]
+    assert command.startswith("mixedne train HalfCheetah-v5 --agent ddpg --solver gad")
+    assert command.endswith("--seed 0  # and with seeds 0 to 2")
+    assert "mujoco 3.17.0" in " ".join(report.made.versions)
+    assert "cores" in report.made.machines[0]
+
+
+def test_reports_need_no_physics_and_no_jax() -> None:
+    code = "import sys; import mixedne.reports.collect; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"jax", "mujoco", "gymnasium", "optax"} & set(done.stdout.split())
