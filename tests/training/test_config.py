@@ -1,6 +1,7 @@
 """Configurations: every preset builds, the tables decide, and what makes no sense is refused."""
 
 import dataclasses
+import shlex
 from typing import Any
 
 import pytest
@@ -8,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixedne import InvalidInputError, presets
+from mixedne.cli.main import parse
+from mixedne.cli.train import Train
 from mixedne.tasks.registry import PAPER_TASKS
 from mixedne.training.config import FALLBACK, PRESETS, SOLVERS, Config, configure, is_in_tables
+from mixedne.training.folder import command
 
 PENDULUM = "InvertedPendulum-v5"
 
@@ -307,3 +311,22 @@ def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObjec
     wishes: dict[str, Any] = {"agent": agent, field: wish}
     with pytest.raises(InvalidInputError, match=rf"^{field} (must be|is too large)"):
         configure(PENDULUM, **wishes)
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        {"seed": 3},
+        {"agent": "sac", "steps": 10, "target_entropy": -2.0},
+        {"preset": "authors", "hidden": (8, 8), "normalise_observations": False},
+        {"agent": "td3", "solver": "gad", "delta": 0.2, "formulation": "pr-mdp", "sigma": 0.3},
+        {"delta": 0, "critic_layer_norm": True},
+    ],
+)
+def test_the_command_makes_the_same_run(wishes: dict[str, Any]) -> None:
+    config = configure("Hopper", **wishes)
+    words = shlex.split(command(config))
+    assert words[0] == "mixedne"
+    typed = parse(words[1:])
+    assert isinstance(typed, Train)
+    assert {**dataclasses.asdict(typed), **dataclasses.asdict(config)} == dataclasses.asdict(typed)

@@ -1,5 +1,6 @@
 """Runs that are killed, interrupted, damaged and starved: they end as if nothing had happened."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import pytest
 from mixedne.cli.main import main
 from mixedne.errors import InvalidInputError
 from mixedne.training.checkpoints import load_checkpoint, load_checkpoints
-from mixedne.training.config import configure
+from mixedne.training.config import Config, configure
 from mixedne.training.folder import RunFolder
 from mixedne.training.loop import Trainer
 from mixedne.training.metrics import read_metrics
@@ -356,7 +357,7 @@ def test_other_versions_are_said(run: Path) -> None:
     config = json.loads(path.read_text())
     config["versions"]["jax"] = "0.0.1"
     path.write_text(json.dumps(config))
-    fields = {name: config[name] for name in config if name not in ("format_version", "versions")}
+    fields = {field.name: config[field.name] for field in dataclasses.fields(Config)}
     folder = RunFolder(run)
     with pytest.warns(UserWarning, match="began with other versions of its packages"):
         folder.open(configure(**fields), resume=True)

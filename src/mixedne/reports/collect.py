@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from mixedne.reports import numbers, words
-from mixedne.reports.curves import learning
+from mixedne.reports.learned import learning
 from mixedne.reports.found import Found, find
 from mixedne.reports.frames import AXES, Film, Made, Report
+from mixedne.reports.published import published
 from mixedne.reports.runs import labels, read_runs
 from mixedne.reports.searched import searches
 from mixedne.saddle.objectives import OBJECTIVES
@@ -36,6 +37,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
         summary=numbers.summary(runs),
         learning=learning(found, labels(found, runs)),
         searches=searches(found),
+        published=published(runs["task"].unique(maintain_order=True)),
         saddle=saddle,
         runs=runs.drop("identity", "versions") if runs.height else None,
         films=tuple(Film(path, path.stem) for path in dict.fromkeys(found.films)),

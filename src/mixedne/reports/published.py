@@ -14,6 +14,7 @@ import polars as pl
 
 from mixedne.evaluation.estimators import Student
 from mixedne.reports import frames
+from mixedne.reports.words import SOLVERS
 
 DATA = resources.files("mixedne.reports") / "published_data"
 
@@ -26,7 +27,6 @@ SOURCES = {
 VERSIONS = ("v4", "v5")
 """Of a task: those which the published v2 numbers are shown with."""
 
-_LABELS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam", None: "SAC"}
 _CURVE = ["task", "agent", "solver", "delta", "axis"]
 
 
@@ -79,4 +79,4 @@ def _label(curve: dict[str, Any]) -> str:
     """The solver; but plain DDPG has none worth the name: one player, by gradient steps."""
     if curve["agent"] == "ddpg" and curve["delta"] == 0:
         return "plain DDPG (one player)"
-    return _LABELS[curve["solver"]]
+    return SOLVERS.get(curve["solver"], "SAC")
