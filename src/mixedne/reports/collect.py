@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from mixedne.reports import numbers, words
-from mixedne.reports.learned import learning
 from mixedne.reports.found import Found, find
 from mixedne.reports.frames import AXES, Film, Made, Report
+from mixedne.reports.learned import learning
 from mixedne.reports.published import published
 from mixedne.reports.runs import labels, read_runs
 from mixedne.reports.searched import searches
