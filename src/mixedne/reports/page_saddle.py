@@ -13,23 +13,21 @@ VALUES, POINTS = 160, 320
 
 BAND = (0.05, 0.5, 0.95)
 
-CASE = ("objective", "start", "start_theta", "start_omega", "solver", "inner")
+CASE = ("objective", "start", "solver", "inner")
+START = ("start_theta", "start_omega")
 
 
 def thinned(paths: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
     """The tables ``values`` and ``paths``; null where one seed has no band."""
+    if paths is None or paths.height == 0:
+        return {"values": pl.DataFrame(), "paths": pl.DataFrame()}
     values, points = [], []
-    for names, case in (paths if paths is not None else pl.DataFrame()).group_by(
-        [name for name in CASE if paths is not None], maintain_order=True
-    ):
-        named: dict[str, Any] = dict(zip(CASE, names, strict=True))
+    for _, case in paths.group_by(CASE, maintain_order=True):
+        named = case.row(0, named=True)
         theta, omega = (np.stack(case[name].to_list()) for name in ("theta", "omega"))
         values.append(_values(named, OBJECTIVES[named["objective"]].value(theta, omega)))
         points.append(_points(named, theta[0], omega[0]))
-    return {
-        "values": pl.concat(values) if values else pl.DataFrame(),
-        "paths": pl.concat(points) if points else pl.DataFrame(),
-    }
+    return {"values": pl.concat(values), "paths": pl.concat(points)}
 
 
 def _values(named: dict[str, Any], value: NDArray[np.float64]) -> pl.DataFrame:
@@ -59,6 +57,6 @@ def _points(
 
 def _with_case(named: dict[str, Any], table: pl.DataFrame) -> pl.DataFrame:
     """The table with the columns that name its case before its own."""
-    kinds = {"start_theta": pl.Float64, "start_omega": pl.Float64}
-    case = [pl.lit(x, kinds.get(name, pl.String)).alias(name) for name, x in named.items()]
-    return table.select(*case, pl.all())
+    words = [pl.lit(named[name], pl.String).alias(name) for name in CASE]
+    start = [pl.lit(named[name], pl.Float64).alias(name) for name in START]
+    return table.select(*words, *start, pl.all())

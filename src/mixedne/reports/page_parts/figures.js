@@ -40,9 +40,19 @@ function withAlpha(color, alpha) {
   return `rgba(${parts.join(", ")}, ${alpha})`;
 }
 
+/** Words in lines that fit a phone, if the page is on one. */
+function wrapped(text, room = innerWidth < 600 ? 28 : 80) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (`${lines.at(-1)} ${word}`.length > room) lines.push(word);
+    else lines[lines.length - 1] += ` ${word}`;
+  }
+  return lines.map((line) => plain(line.trim())).join("<br>");
+}
+
 function axis(title, more = {}) {
   return {
-    title: { text: plain(title), standoff: 10 },
+    title: { text: wrapped(title), standoff: 10 },
     gridcolor: pageColor("grid"),
     linecolor: pageColor("rule"),
     tickcolor: pageColor("rule"),
@@ -50,7 +60,7 @@ function axis(title, more = {}) {
     ticklen: 4,
     zeroline: false,
     automargin: true,
-    exponentformat: "power",
+    exponentformat: "none",
     separatethousands: true,
     ...more,
   };
@@ -59,7 +69,7 @@ function axis(title, more = {}) {
 /** A layout in the page's colours and type. */
 function layout(more) {
   return {
-    paper_bgcolor: "rgba(0, 0, 0, 0)",
+    paper_bgcolor: pageColor("paper"),
     plot_bgcolor: "rgba(0, 0, 0, 0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: pageColor("ink") },
     margin: { l: 56, r: 16, t: 16, b: 48 },
@@ -71,7 +81,9 @@ function layout(more) {
       font: { color: pageColor("ink"), size: 13 },
       namelength: -1,
     },
-    legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom" },
+    legend: {
+      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", font: { size: 13 },
+    },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     modebar: {
       bgcolor: "rgba(0, 0, 0, 0)",
@@ -86,7 +98,7 @@ function layout(more) {
 /** A vertical line where the runs were trained. */
 function trainingMark(x) {
   if (x === undefined) return {};
-  const line = { color: pageColor("muted"), width: 1, dash: "dot" };
+  const line = { color: pageColor("grey"), width: 1.4 };
   return {
     shapes: [{ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, layer: "below", line }],
     annotations: [
@@ -155,13 +167,20 @@ async function draw(node, traces, more) {
   await Plotly.react(node, traces, layout(more), CONFIG);
 }
 
+/** A button that saves a figure as a picture. */
+function pngButton(name, plot) {
+  const save = () => Plotly.downloadImage(plot, { format: "png", filename: name, scale: 2 });
+  return element("button", { type: "button", class: "quiet png", onclick: save }, "Save PNG");
+}
+
 /** A place for one figure: its plot, notes under it, and buttons. */
 class FigureBox {
-  constructor(name, { csvRows = true } = {}) {
+  constructor(name) {
     this.rows = [];
     this.plot = element("div", { class: "plot", id: `plot-${name}`, role: "img" });
     this.notes = element("div", { class: "notes" });
-    const buttons = csvRows ? csvButton(name, () => this.rows) : null;
+    const buttons = element("div", { class: "buttons" },
+      csvButton(name, () => this.rows), pngButton(name, this.plot));
     this.node = element(
       "figure",
       { class: "figure" },

@@ -2,7 +2,7 @@
 
 function filmsSection() {
   if (meta.films.length + meta.filmsLeftOut.length === 0) {
-    return missingSection("films", "Films", "No films of policies.", "mixedne watch RUN --mass 0.5,1,2 --out films");
+    return missingSection("films", "Films", "No films of policies.", "mixedne watch RUN");
   }
   const section = new Section("films", "Films");
   const host = element("div", { class: "films" });

@@ -60,7 +60,7 @@ function learningSpec(rows) {
         marker: { color: x.look.color, symbol: x.look.symbol, size: x.rows.length > 30 ? 4 : 7 },
       })),
     ],
-    layout: { height: 420, xaxis: axis(PROGRESS[measure]), yaxis: axis("return of an episode") },
+    layout: { height: 420, xaxis: axis(PROGRESS[measure], { tickformat: measure === "seconds" ? "" : "~s" }), yaxis: axis("return of an episode") },
     notes: cautions(rows, (row) => `step ${exact(row.step)}`),
     label: `Learning curves: ${described()}`,
   };

@@ -36,9 +36,14 @@ function showHeader() {
     element("h1", {}, meta.title),
     element("p", { class: "lead" },
       "How much return policies keep when the world differs from the one they were trained in, by solver of the two-player game."),
-    element("p", { class: "counts" }, ...counts.map(([count, word]) => element("span", {}, counted(count, word)))),
+    element("p", { class: "counts" }, ...counts.map(([count, word]) => tile(count, word))),
     meta.missing.length > 0 ? missingBox() : null,
   );
+}
+
+function tile(count, word) {
+  const [number, ...rest] = counted(count, word).split(" ");
+  return element("span", {}, element("strong", {}, number), ` ${rest.join(" ")}`);
 }
 
 function missingBox() {
@@ -85,7 +90,8 @@ function showSelection() {
     });
   }
   const chosen = [described(), WORDS.axis(selection.axis), statisticName()];
-  document.getElementById("fold").textContent = chosen.filter((x) => x).join(" · ");
+  const words = chosen.filter((x) => x).join(" · ");
+  replaceChildren(document.getElementById("fold"), element("span", {}, words));
   for (const section of sections) section.invalidate();
   writeAddress();
 }

@@ -37,10 +37,10 @@ function taskPanel(task, rows) {
     label: `${task}: ${methods.map((x) => `${x.look.name} ${brief(x.rows[0].value)}`).join(", ")}`,
     traces: methods.map((method) => dot(method, task)),
     layout: {
-      height: 64 + 30 * methods.length,
+      height: 44 + 30 * methods.length,
       showlegend: false,
-      margin: { l: 8, r: 16, t: 4, b: 32 },
-      xaxis: axis("", { nticks: 5 }),
+      margin: { l: 8, r: 16, t: 4, b: 24 },
+      xaxis: { ...axis("", { nticks: 5 }), title: undefined },
       yaxis: axis("", { autorange: "reversed", showgrid: false, ticks: "", fixedrange: true }),
     },
   };

@@ -85,10 +85,10 @@ function planeSpec(rows) {
     traces: [...stationary(level, box), ...traces],
     layout: {
       height: 420,
-      xaxis: axis("θ (agent, maximises)", { range: [-box, box] }),
+      xaxis: axis("θ (agent, maximises)", { range: [-box, box], constrain: "domain" }),
       yaxis: axis("ω (adversary, minimises)", { range: [-box, box], scaleanchor: "x", constrain: "domain" }),
     },
-    notes: ["Larger marks are where the paths end."],
+    notes: ["Lines as in the other figure; larger marks are where the paths end."],
     label: "Paths in the plane",
   };
 }
@@ -101,7 +101,7 @@ function pathTraces(own, look) {
   const noisy = own[0].inner !== null;
   return [
     {
-      ...path, mode: "lines", meta: "path", opacity: noisy ? 0.7 : 1,
+      ...path, mode: "lines", meta: "path", showlegend: false, opacity: noisy ? 0.7 : 1,
       line: { color: look.color, dash: look.dash, width: noisy ? 0.9 : 2 },
     },
     {
