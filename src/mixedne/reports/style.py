@@ -33,3 +33,30 @@ LOOKS: dict[tuple[str, str | None], Look] = {
     ("mixedne-ld", "coupled"): Look("MixedNE-LD, coupled chains", "#CC79A7", "-", "D"),
 }
 """By solver and kind of inner chain; colours from Okabe and Ito's palette."""
+
+METHODS: dict[str | None, Look] = {
+    "mixedne-ld": Look("MixedNE-LD", "#009E73", "-", "o"),
+    "gad": Look("GAD", "#D55E00", "-.", "s"),
+    "extra-adam": Look("Extra-Adam", "#0072B2", "--", "^"),
+    None: Look("SAC", "#CC79A7", ":", "D"),
+}
+"""By solver, for results of agents; SAC has none."""
+
+SPARE = (
+    Look("", "#E69F00", "--", "v"),
+    Look("", "#56B4E9", "-.", "P"),
+    Look("", "#7F7F7F", "-", "X"),
+)
+"""For further methods of the same solver, in turn."""
+
+PLOTLY_LINES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
+PLOTLY_MARKERS = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "v": "triangle-down",
+    "D": "diamond",
+    "P": "cross",
+    "X": "x",
+}
+"""Matplotlib's lines and markers in Plotly's words."""

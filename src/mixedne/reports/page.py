@@ -1,0 +1,171 @@
+"""The report as one HTML file that shows everything, without a network.
+
+Tables travel in the page as compressed JSON; the scripts in ``page_parts`` draw what is selected.
+Only these scripts may run: the page's security policy names them by their SHA-256.
+"""
+
+import base64
+import hashlib
+import html
+import io
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mixedne.files import write_beside
+from mixedne.reports import frames, page_data, page_saddle
+from mixedne.reports.frames import Film, Report
+from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES
+
+SCRIPTS = (
+    "data.js",
+    "dom.js",
+    "figures.js",
+    "selection.js",
+    "sections.js",
+    "sweep.js",
+    "maps.js",
+    "overview.js",
+    "learning.js",
+    "saddle.js",
+    "searches.js",
+    "table.js",
+    "films.js",
+    "made.js",
+    "main.js",
+)
+"""Joined in this order."""
+
+NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
+"""Where policies are trained."""
+
+FILM_BYTES = 4_000_000
+"""So many bytes of films are put into the page; further ones are only named."""
+
+RUNS_BYTES = 3_000_000
+"""A larger table of runs is not put into the page."""
+
+FILM_TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif"}
+
+
+def write_page(report: Report, path: Path) -> None:
+    """Write the page; a file of that name is replaced."""
+    text = render(report)
+    with write_beside(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def render(report: Report) -> str:
+    """The page as text."""
+    tables = _tables(report)
+    films = [_film(film) for film in _within_limit(report.films)]
+    runs = _runs(report.runs)
+    plotly = _part("plotly/plotly-cartesian.min.js")
+    script = "(() => {\n\"use strict\";\n" + "\n".join(_part(x) for x in SCRIPTS) + "\n})();"
+    parts = {
+        "TITLE": html.escape(report.title),
+        "HASHES": f"{_hash(plotly)} {_hash(script)}",
+        "STYLE": _part("page.css"),
+        "META": page_data.inline_json(_meta(report, tables, films, runs)),
+        "DATA": "\n".join(
+            [_data(f"table-{name}", page_data.pack(table)) for name, table in tables.items()]
+            + [_data(f"film-{i}", film["content"]) for i, film in enumerate(films)]
+            + [_data("runs", runs or "")]
+        ),
+        "PLOTLY": plotly,
+        "SCRIPT": script,
+    }
+    return re.sub(r"@@([A-Z]+)@@", lambda found: parts[found[1]], _part("page.html"))
+
+
+def _tables(report: Report) -> dict[str, pl.DataFrame]:
+    """All that the page draws, by name."""
+    case = page_saddle.thinned(report.saddle)
+    return {
+        "index": page_data.index(report),
+        "sweeps": report.sweeps,
+        "maps": report.maps,
+        "summary": report.summary,
+        "learning": report.learning,
+        "searches": report.searches,
+        "published": report.published,
+        "values": case["values"],
+        "paths": case["paths"],
+    }
+
+
+def _meta(
+    report: Report, tables: dict[str, pl.DataFrame], films: list[dict[str, str]], runs: str | None
+) -> dict[str, Any]:
+    """Words, looks and counts: all that is no table."""
+    return {
+        "title": report.title,
+        "counts": dict(report.counts),
+        "missing": list(report.missing),
+        "made": page_data.made_of(report.made),
+        "rows": {name: table.height for name, table in tables.items()},
+        "runs": {"there": report.runs is not None, "embedded": runs is not None},
+        "statistics": frames.STATISTICS,
+        "intervals": frames.INTERVALS,
+        "axes": frames.AXES,
+        "nominal": NOMINAL,
+        "looks": page_data.looks(pl.concat([tables["index"], report.published], how="diagonal")),
+        "caseLooks": page_data.case_looks(),
+        "objectives": {
+            name: {"label": x.label, "curve": CURVE if x.has_curve else None, "box": BOX}
+            for name, x in OBJECTIVES.items()
+        },
+        "films": [{"type": x["type"], "caption": x["caption"]} for x in films],
+        "filmsLeftOut": [
+            {"name": str(x.path), "caption": x.caption}
+            for x in report.films
+            if x not in _within_limit(report.films)
+        ],
+    }
+
+
+def _within_limit(films: tuple[Film, ...]) -> list[Film]:
+    """The films that are put into the page: those that are there, until it would be too large."""
+    taken, size = [], 0
+    for film in films:
+        if film.path.suffix.lower() not in FILM_TYPES or not film.path.is_file():
+            continue
+        size += film.path.stat().st_size
+        if size <= FILM_BYTES:
+            taken.append(film)
+        else:
+            size -= film.path.stat().st_size
+    return taken
+
+
+def _film(film: Film) -> dict[str, str]:
+    content = base64.b64encode(film.path.read_bytes()).decode()
+    kind = FILM_TYPES[film.path.suffix.lower()]
+    return {"type": kind, "caption": film.caption, "content": content}
+
+
+def _runs(runs: pl.DataFrame | None) -> str | None:
+    """The table of runs as a Parquet file in base64, unless there is none or it is too large."""
+    if runs is None:
+        return None
+    buffer = io.BytesIO()
+    runs.write_parquet(buffer)
+    content = buffer.getvalue()
+    return base64.b64encode(content).decode() if len(content) <= RUNS_BYTES else None
+
+
+def _data(name: str, content: str) -> str:
+    """An element that holds text for the scripts and is neither run nor shown."""
+    return f'<script type="text/plain" id="{name}">{content}</script>'
+
+
+def _hash(script: str) -> str:
+    """What the security policy calls a script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _part(name: str) -> str:
+    return files("mixedne.reports").joinpath("page_parts", name).read_text(encoding="utf-8")

@@ -1,0 +1,231 @@
+// What all figures share: colours of the page, legends, hover labels, drawing by Plotly.
+
+const CONFIG = {
+  displaylogo: false,
+  responsive: true,
+  showLink: false,
+  plotlyServerURL: "",
+  modeBarButtons: [["toImage", "resetScale2d"]],
+};
+
+const SEQUENTIAL = [
+  "#00204d", "#00336f", "#39486b", "#575c6d", "#707173",
+  "#8a8779", "#a69d75", "#c4b56c", "#e4cf5b", "#ffea46",
+];
+
+const DIVERGING = [
+  "#7f3b08", "#b35806", "#e08214", "#fdb863", "#fee0b6", "#f7f7f7",
+  "#d8daeb", "#b2abd2", "#8073ac", "#542788", "#2d004b",
+];
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Plotly reads tags and entities in every string that it shows. */
+function plain(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Lines of a hover label, the first one bold. */
+function hoverLines(title, ...lines) {
+  const texts = lines.filter((line) => line !== null).map(plain);
+  return [`<b>${plain(title)}</b>`, ...texts].join("<br>");
+}
+
+function pageColor(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+function withAlpha(color, alpha) {
+  const parts = [1, 3, 5].map((place) => parseInt(color.slice(place, place + 2), 16));
+  return `rgba(${parts.join(", ")}, ${alpha})`;
+}
+
+/** Words in lines that fit a phone, if the page is on one. */
+function wrapped(text, room = innerWidth < 600 ? 28 : 80) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (`${lines.at(-1)} ${word}`.length > room) lines.push(word);
+    else lines[lines.length - 1] += ` ${word}`;
+  }
+  return lines.map((line) => plain(line.trim())).join("<br>");
+}
+
+function axis(title, more = {}) {
+  return {
+    title: { text: wrapped(title), standoff: 10 },
+    gridcolor: pageColor("grid"),
+    linecolor: pageColor("rule"),
+    tickcolor: pageColor("rule"),
+    ticks: "outside",
+    ticklen: 4,
+    zeroline: false,
+    automargin: true,
+    exponentformat: "none",
+    separatethousands: true,
+    ...more,
+  };
+}
+
+/** A layout in the page's colours and type. */
+function layout(more) {
+  return {
+    paper_bgcolor: pageColor("paper"),
+    plot_bgcolor: "rgba(0, 0, 0, 0)",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: pageColor("ink") },
+    margin: { l: 56, r: 16, t: 16, b: 48 },
+    hovermode: "closest",
+    hoverlabel: {
+      align: "left",
+      bgcolor: pageColor("paper"),
+      bordercolor: pageColor("rule"),
+      font: { color: pageColor("ink"), size: 13 },
+      namelength: -1,
+    },
+    legend: {
+      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", font: { size: 13 },
+    },
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    modebar: {
+      bgcolor: "rgba(0, 0, 0, 0)",
+      color: pageColor("muted"),
+      activecolor: pageColor("ink"),
+      orientation: "h",
+    },
+    ...more,
+  };
+}
+
+/** A vertical line where the runs were trained. */
+function trainingMark(x) {
+  if (x === undefined) return {};
+  const line = { color: pageColor("grey"), width: 1.4 };
+  return {
+    shapes: [{ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, layer: "below", line }],
+    annotations: [
+      {
+        x, y: 0, yref: "paper", text: "training", showarrow: false,
+        xanchor: "left", yanchor: "bottom", xshift: 3, font: { size: 12, color: pageColor("muted") },
+      },
+    ],
+  };
+}
+
+/** A closed outline of each unbroken stretch of an interval, apart by nulls. */
+function bandOutline(rows, x, low, high) {
+  const outline = { x: [], y: [] };
+  let stretch = [];
+  const close = () => {
+    const back = [...stretch].reverse();
+    outline.x.push(...stretch.map((row) => row[x]), ...back.map((row) => row[x]), null);
+    outline.y.push(...stretch.map((row) => row[high]), ...back.map((row) => row[low]), null);
+    stretch = [];
+  };
+  for (const row of rows) {
+    if (Number.isFinite(row[low]) && Number.isFinite(row[high])) stretch.push(row);
+    else if (stretch.length > 0) close();
+  }
+  if (stretch.length > 0) close();
+  return outline;
+}
+
+function band(rows, x, look, low = "low", high = "high") {
+  const outline = bandOutline(rows, x, low, high);
+  if (outline.x.length === 0) return [];
+  const shown = {
+    type: "scatter", mode: "lines", fill: "toself", line: { width: 0 },
+    fillcolor: withAlpha(look.color, dark.matches ? 0.24 : 0.16),
+    hoverinfo: "skip", showlegend: false, legendgroup: look.name, meta: "band",
+  };
+  return [{ ...shown, ...outline }];
+}
+
+/** A curve with markers, in the look of its method. */
+function curve(rows, x, y, look, hover) {
+  return {
+    type: "scatter",
+    mode: "lines+markers",
+    name: plain(look.name),
+    legendgroup: look.name,
+    x: rows.map((row) => row[x]),
+    y: rows.map((row) => drawable(row[y])),
+    line: { color: look.color, dash: look.dash, width: 2.2 },
+    marker: { color: look.color, symbol: look.symbol, size: 8 },
+    hovertext: rows.map(hover),
+    hoverinfo: "text",
+    hoverlabel: { bordercolor: look.color },
+    meta: "curve",
+  };
+}
+
+function colorscale(colors) {
+  return colors.map((color, place) => [place / (colors.length - 1), color]);
+}
+
+/** Draw, or change what is drawn; resolves when it stands. */
+async function draw(node, traces, more) {
+  node.classList.add("plot");
+  await Plotly.react(node, traces, layout(more), CONFIG);
+}
+
+/** A button that saves a figure as a picture. */
+function pngButton(name, plot) {
+  const save = () => Plotly.downloadImage(plot, { format: "png", filename: name, scale: 2 });
+  return element("button", { type: "button", class: "quiet png", onclick: save }, "Save PNG");
+}
+
+/** A place for one figure: its plot, notes under it, and buttons. */
+class FigureBox {
+  constructor(name) {
+    this.rows = [];
+    this.plot = element("div", { class: "plot", id: `plot-${name}`, role: "img" });
+    this.notes = element("div", { class: "notes" });
+    const buttons = element("div", { class: "buttons" },
+      csvButton(name, () => this.rows), pngButton(name, this.plot));
+    this.node = element(
+      "figure",
+      { class: "figure" },
+      this.plot,
+      element("figcaption", {}, this.notes, buttons),
+    );
+  }
+
+  async show({ traces, layout: more, rows, notes = [], label }) {
+    this.rows = rows;
+    this.plot.setAttribute("aria-label", label);
+    replaceChildren(this.notes, ...notes.map((note) => element("p", {}, note)));
+    await draw(this.plot, traces, more);
+  }
+}
+
+/** Many small plots side by side; as many as are asked for. */
+class Panels {
+  constructor(name, kind = "") {
+    this.name = name;
+    this.node = element("div", { class: `panels ${kind}`, id: `panels-${name}` });
+    this.plots = [];
+  }
+
+  async show(panels) {
+    while (this.plots.length > panels.length) this.remove(this.plots.pop());
+    while (this.plots.length < panels.length) this.add();
+    for (const [place, panel] of panels.entries()) {
+      const { head, plot } = this.plots[place];
+      replaceChildren(head, ...panel.head);
+      plot.setAttribute("aria-label", panel.label);
+      await draw(plot, panel.traces, panel.layout);
+    }
+  }
+
+  add() {
+    const head = element("h4", {});
+    const plot = element("div", { class: "plot", role: "img" });
+    const box = element("div", { class: "panel" }, head, plot);
+    this.plots.push({ box, head, plot });
+    this.node.append(box);
+  }
+
+  remove({ box, plot }) {
+    Plotly.purge(plot);
+    box.remove();
+  }
+}

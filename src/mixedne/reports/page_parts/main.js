@@ -1,0 +1,144 @@
+// The page as a whole: header, selectors, sections.
+
+const SELECTORS = {
+  task: new SelectBox("task", "Task"),
+  agent: new SelectBox("agent", "Agent"),
+  delta: new SelectBox("delta", "δ, the adversary's share"),
+  axis: new SelectBox("axis", "Shift"),
+  statistic: new SelectBox("statistic", "Statistic"),
+  compare: new SelectBox("compare", "Compare"),
+  acting: new SelectBox("acting", "Acting"),
+  mass_mode: new SelectBox("mass_mode", "Mass mode"),
+};
+
+const WORDS = {
+  agent: agentName,
+  delta: (value) => (value === null ? "not known" : String(value)),
+  axis: (value) => ({ noise: "action noise", rho: "ρ" })[value] ?? value,
+  statistic: (value) => meta.statistics[value] ?? value,
+  compare: (value) => COMPARISONS[value],
+  acting: (value) => ({ mean: "mean action", stochastic: "drawn action" })[value] ?? "not known",
+  mass_mode: (value) => value ?? "not known",
+};
+
+const SINGLE_HIDDEN = ["acting", "mass_mode"];
+
+function isEmpty() {
+  return Object.values(meta.rows).every((count) => count === 0)
+    && meta.films.length + meta.filmsLeftOut.length === 0;
+}
+
+function showHeader() {
+  const { runs, tasks, episodes } = meta.counts;
+  const counts = [[runs, "run"], [tasks, "task"], [episodes, "episode"]].filter(([x]) => x !== undefined);
+  replaceChildren(
+    document.getElementById("header"),
+    element("h1", {}, meta.title),
+    element("p", { class: "lead" },
+      "How much return policies keep when the world differs from the one they were trained in, by solver of the two-player game."),
+    element("p", { class: "counts" }, ...counts.map(([count, word]) => tile(count, word))),
+    meta.missing.length > 0 ? missingBox() : null,
+  );
+}
+
+function tile(count, word) {
+  const [number, ...rest] = counted(count, word).split(" ");
+  return element("span", {}, element("strong", {}, number), ` ${rest.join(" ")}`);
+}
+
+function missingBox() {
+  return element("aside", { class: "box", id: "missing", "aria-labelledby": "missing-title" },
+    element("h2", { id: "missing-title" }, "What is missing"),
+    element("ul", {}, ...meta.missing.map((sentence) => element("li", {}, sentence))));
+}
+
+function showEmpty() {
+  const commands = [
+    "mixedne study smoke --out studies",
+    "mixedne train Hopper-v5 --agent td3 --delta 0.1 --out RUN",
+    "mixedne evaluate RUN --mass paper",
+  ];
+  document.getElementById("main").append(element("section", { id: "empty" },
+    element("h2", {}, "There are no results to show"),
+    element("p", {}, "A small study makes some of every kind in about a minute; or train and evaluate a policy:"),
+    ...commands.map(command)));
+}
+
+/** The selectors; on a phone they fold behind a button that names the selection. */
+function buildSelectors() {
+  const host = document.getElementById("selectors");
+  const bar = element("div", { class: "bar", id: "bar" }, ...Object.values(SELECTORS).map((x) => x.node));
+  const fold = element("button", {
+    type: "button", id: "fold", "aria-expanded": "false", "aria-controls": "bar",
+    onclick: () => {
+      const open = host.classList.toggle("open");
+      fold.setAttribute("aria-expanded", String(open));
+    },
+  });
+  host.setAttribute("role", "region");
+  host.setAttribute("aria-label", "Selection");
+  replaceChildren(host, fold, bar);
+}
+
+function showSelection() {
+  const offered = repair();
+  for (const [key, box] of Object.entries(SELECTORS)) {
+    const texts = offered[key].map((value) => [value, WORDS[key]?.(value) ?? value]);
+    box.show(texts, selection[key], {
+      hideSingle: SINGLE_HIDDEN.includes(key) || (key === "compare"),
+      disabled: key === "delta" && selection.compare === "players",
+    });
+  }
+  const chosen = [described(), WORDS.axis(selection.axis), statisticName()];
+  const words = chosen.filter((x) => x).join(" · ");
+  replaceChildren(document.getElementById("fold"), element("span", {}, words));
+  for (const section of sections) section.invalidate();
+  writeAddress();
+}
+
+function showContents(all) {
+  const links = all.map((section) =>
+    element("li", {}, element("a", {
+      href: `#${section.node.id}`,
+      onclick: (event) => {
+        event.preventDefault();
+        section.node.scrollIntoView({ behavior: "smooth" });
+      },
+    }, section.title)));
+  document.getElementById("header").append(
+    element("nav", { "aria-label": "Contents" }, element("ul", {}, ...links)));
+}
+
+const BUILDERS = [
+  sweepSection, mapsSection, overviewSection, learningSection, saddleSection, searchesSection,
+  tableSection, filmsSection,
+];
+
+async function start() {
+  showHeader();
+  if (isEmpty()) {
+    showEmpty();
+    document.getElementById("main").append(madeSection().node);
+    return;
+  }
+  combinations = (await table("index")).where({});
+  readAddress();
+  buildSelectors();
+  const all = [...BUILDERS, madeSection, downloadSection].map((build) => build());
+  document.getElementById("main").append(...all.map((section) => section.node));
+  showContents(all);
+  showSelection();
+  listen();
+}
+
+function listen() {
+  const redraw = () => sections.forEach((section) => section.invalidate());
+  dark.addEventListener("change", redraw);
+  addEventListener("beforeprint", () => sections.forEach((section) => section.refresh()));
+  addEventListener("hashchange", () => {
+    readAddress();
+    showSelection();
+  });
+}
+
+start();

@@ -1,0 +1,137 @@
+// What hyperparameter searches found.
+
+function searchesSection() {
+  const title = "Hyperparameter searches";
+  if (meta.rows.searches === 0) {
+    return missingSection("searches", title, "No hyperparameter search.",
+      "mixedne study paper-search-ddpg --out studies");
+  }
+  const section = new Section("searches", title,
+    "Nominal return of every setting tried: in the world of training, so the shifts have no say in the choice.");
+  const caption = element("h3", {});
+  const scale = element("div", { class: "scale" });
+  const panels = new Panels("searches");
+  const key = element("p", { class: "notes" },
+    "Star: chosen by the search. Ring: the value in the paper's tables.");
+  const shownRows = [];
+  const save = csvButton("searches", () => shownRows);
+  section.body.append(caption, scale, panels.node, key, save);
+  return section.drawnBy(async () => {
+    const { task, agent } = selection;
+    const rows = searchRows(await table("searches"), task, agent);
+    shownRows.splice(0, shownRows.length, ...rows);
+    caption.textContent = described();
+    const there = rows.length > 0;
+    showOrSay(section, [caption, panels.node, key, save], there,
+      `No search for ${described()}. There are searches for ${await searchedPlaces()}.`);
+    const maps = rows.filter((row) => row.setting_y !== null);
+    scale.hidden = maps.length === 0;
+    const range = extent(maps.map((row) => row.value));
+    showScale(scale, SEQUENTIAL, range, "nominal return");
+    await panels.show(searchPanels(rows, range));
+  });
+}
+
+/** Searches of the task and agent, with the δ of the methods compared. */
+function searchRows(from, task, agent) {
+  const deltas = selection.compare === "players" ? [0, 0.1] : [selection.delta];
+  return from.where({ task, agent }).filter((row) => row.delta === null || deltas.includes(row.delta));
+}
+
+async function searchedPlaces() {
+  const rows = (await table("searches")).where({});
+  const places = unique(rows.map((x) => `${x.task} (${agentName(x.agent)}, δ = ${x.delta})`));
+  return places.slice(0, 6).join(", ") + (places.length > 6 ? " and others" : "");
+}
+
+function searchPanels(rows, range) {
+  const keyOf = (x) => JSON.stringify([x.study, x.solver, x.delta, x.fixed, x.setting_x, x.setting_y]);
+  const severalStudies = unique(rows.map((row) => row.study)).length > 1;
+  const severalDeltas = unique(rows.map((row) => row.delta)).length > 1;
+  return [...groupBy(rows, keyOf).values()].map((own) => {
+    const head = searchName(own[0], severalStudies, severalDeltas);
+    const drawn = own[0].setting_y === null ? searchLine(own, head) : searchMap(own, range, head);
+    return { head: [head], label: `Search: ${head}`, ...drawn };
+  });
+}
+
+function searchName(row, withStudy, withDelta) {
+  const solver = meta.looks.find((x) => x.solver === row.solver)?.label ?? row.solver ?? "SAC";
+  const parts = [solver, withDelta ? `δ = ${row.delta}` : "", row.fixed, withStudy ? row.study : ""];
+  return parts.filter((part) => part).join(", ");
+}
+
+function searchHover(head) {
+  return (row) =>
+    hoverLines(head, `${row.setting_x} ${exact(row.x)}`,
+      row.setting_y === null ? null : `${row.setting_y} ${exact(row.y)}`,
+      `nominal return ${exact(row.value)}`, seedLine(row), counted(row.seeds, "seed"),
+      row.chosen ? "chosen" : null, row.paper ? "the paper's value" : null);
+}
+
+/** Settings stand in order, equally far apart: they often are powers of ten. */
+function settings(rows, name) {
+  return unique(rows.map((row) => row[name])).sort((one, other) => one - other);
+}
+
+function settingAxis(title, values) {
+  return axis(title, {
+    tickvals: values.map((_, place) => place), ticktext: values.map(exact),
+    range: [-0.6, values.length - 0.4], showgrid: false, ticks: "",
+  });
+}
+
+function searchMap(rows, [low, high], head) {
+  const [xs, ys] = [settings(rows, "x"), settings(rows, "y")];
+  const at = new Map(rows.map((row) => [`${row.x} ${row.y}`, row]));
+  const filled = (value) =>
+    ys.map((y) => xs.map((x) => (at.has(`${x} ${y}`) ? value(at.get(`${x} ${y}`)) : null)));
+  const place = (row) => [xs.indexOf(row.x), ys.indexOf(row.y)];
+  return {
+    traces: [
+      {
+        type: "heatmap", meta: "map", x: xs.map((_, i) => i), y: ys.map((_, i) => i),
+        z: filled((row) => drawable(row.value)), hovertext: filled(searchHover(head)),
+        hoverinfo: "text", hoverongaps: false, colorscale: colorscale(SEQUENTIAL),
+        zmin: low, zmax: high, showscale: false, xgap: 2, ygap: 2,
+      },
+      ...searchMarks(rows, place),
+    ],
+    layout: {
+      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      xaxis: settingAxis(rows[0].setting_x, xs), yaxis: settingAxis(rows[0].setting_y, ys),
+    },
+  };
+}
+
+function searchLine(rows, head) {
+  const sorted = [...rows].sort((one, other) => one.x - other.x);
+  const xs = settings(sorted, "x");
+  const look = { ...(meta.looks.find((x) => x.solver === rows[0].solver) ?? SPARE_LOOK), name: head };
+  const bounded = sorted.map((row) => ({ ...row, place: xs.indexOf(row.x) }));
+  const line = curve(bounded, "place", "value", look, searchHover(head));
+  const place = (row) => [xs.indexOf(row.x), row.value];
+  return {
+    traces: [...band(bounded, "place", look), { ...line, meta: "line" }, ...searchMarks(rows, place)],
+    layout: {
+      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      xaxis: settingAxis(rows[0].setting_x, xs), yaxis: axis("nominal return"),
+    },
+  };
+}
+
+const SPARE_LOOK = { color: "#7f7f7f", dash: "solid", symbol: "circle" };
+
+/** The chosen cell and the paper's. */
+function searchMarks(rows, place) {
+  const marks = (wanted, name, marker) => ({
+    type: "scatter", mode: "markers", hoverinfo: "skip", meta: name,
+    x: wanted.map((row) => place(row)[0]), y: wanted.map((row) => drawable(place(row)[1])), marker,
+  });
+  return [
+    marks(rows.filter((row) => row.paper), "paper",
+      { symbol: "circle-open", size: 26, color: pageColor("mark"), line: { width: 3, color: pageColor("mark") } }),
+    marks(rows.filter((row) => row.chosen), "chosen",
+      { symbol: "star", size: 15, color: "#ffffff", line: { width: 1.5, color: "#000000" } }),
+  ];
+}

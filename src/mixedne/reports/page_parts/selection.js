@@ -1,0 +1,161 @@
+// What is selected: kept possible, and kept in the address so that a view can be shared.
+
+const AGENTS = { ddpg: "DDPG", td3: "TD3", sac: "SAC", vpg: "VPG", ppo: "PPO", a2c: "A2C" };
+
+const COMPARISONS = {
+  solvers: "solvers",
+  players: "one player against two",
+  agents: "agents: with SAC",
+};
+
+const selection = {
+  task: null, agent: null, delta: null, acting: null, mass_mode: null, axis: null,
+  statistic: null, compare: "solvers",
+};
+
+let combinations = []; // rows of the index
+
+function agentName(agent) {
+  return agent === null ? "agent not known" : (AGENTS[agent] ?? agent);
+}
+
+/** The values that a key can have, given those of the keys before it. */
+function options(key, kinds, fixed) {
+  const rows = combinations.filter(
+    (row) => (!kinds || kinds.includes(row.kind)) && fixed.every((x) => row[x] === selection[x]),
+  );
+  return unique(rows.map((row) => row[key]));
+}
+
+const STEPS = [
+  { key: "task", fixed: [] },
+  { key: "agent", fixed: ["task"] },
+  { key: "delta", fixed: ["task", "agent"], preferred: 0.1 },
+  { key: "acting", fixed: ["task", "agent", "delta"], kinds: ["sweep", "map"], preferred: "mean" },
+  { key: "mass_mode", fixed: ["task", "agent", "delta", "acting"], kinds: ["sweep", "map"] },
+  {
+    key: "axis", fixed: ["task", "agent", "delta", "acting", "mass_mode"], kinds: ["sweep"],
+    order: Object.keys(meta.axes),
+  },
+  {
+    key: "statistic", fixed: ["task", "agent", "delta", "acting", "mass_mode"],
+    kinds: ["sweep", "map"], order: Object.keys(meta.statistics),
+  },
+];
+
+/** What is offered for each key; impossible choices fall back to possible ones. */
+function repair() {
+  const offered = {};
+  for (const { key, fixed, kinds, order, preferred } of STEPS) {
+    const values = inOrder(options(key, kinds, fixed), order);
+    if (!values.includes(selection[key])) {
+      selection[key] = values.includes(preferred) ? preferred : (values[0] ?? null);
+    }
+    offered[key] = values;
+  }
+  offered.compare = Object.keys(COMPARISONS).filter(isComparable);
+  if (!offered.compare.includes(selection.compare)) selection.compare = "solvers";
+  return offered;
+}
+
+function inOrder(values, order) {
+  if (!order) return values;
+  const place = (value) => (order.includes(value) ? order.indexOf(value) : order.length);
+  return [...values].sort((one, other) => place(one) - place(other));
+}
+
+function isComparable(compare) {
+  const rows = combinations.filter((row) => row.task === selection.task);
+  if (compare === "agents") {
+    return selection.agent !== "sac" && rows.some((row) => row.agent === "sac");
+  }
+  if (compare === "solvers") return true;
+  const own = rows.filter((row) => row.agent === selection.agent);
+  return own.some(isOnePlayer) && own.some(isTwoPlayer);
+}
+
+function isOnePlayer(row) {
+  return row.solver === "mixedne-ld" && row.delta === 0;
+}
+
+function isTwoPlayer(row) {
+  return ["gad", "extra-adam"].includes(row.solver) && row.delta === 0.1;
+}
+
+/** The methods to be compared, as conditions on a table's columns. */
+function compared() {
+  const { agent, delta } = selection;
+  if (selection.compare === "players") {
+    return [
+      { agent, solver: "mixedne-ld", delta: 0 },
+      { agent, solver: ["gad", "extra-adam"], delta: 0.1 },
+    ];
+  }
+  const chosen = { agent, delta };
+  return selection.compare === "agents" ? [chosen, { agent: "sac" }] : [chosen];
+}
+
+/** The rows of the methods compared. */
+function shown(from, conditions) {
+  return compared().flatMap((method) => testedAlike(from, { ...method, ...conditions }));
+}
+
+/** Rows tested as selected; SAC's as they were tested, if not so. */
+function testedAlike(from, conditions) {
+  const { acting, mass_mode } = selection;
+  if (!from.has("acting")) return from.where(conditions);
+  const alike = from.where({ ...conditions, acting, mass_mode });
+  return alike.length > 0 || conditions.agent !== "sac" ? alike : from.where(conditions);
+}
+
+/** Rows by method: its name, its look, and the rows. */
+function byMethod(rows) {
+  const severalDeltas = unique(rows.filter((x) => x.agent !== "sac").map((x) => x.delta)).length > 1;
+  const severalAgents = unique(rows.map((x) => x.agent)).length > 1;
+  const keyOf = (x) => JSON.stringify([x.agent, x.solver, x.delta, x.label]);
+  const groups = [...groupBy(rows, keyOf).values()].map((own) => {
+    const name = methodName(own[0], severalDeltas, severalAgents);
+    return { rows: own, look: { ...lookOf(own[0]), name } };
+  });
+  return groups.sort((one, other) => one.look.place - other.look.place);
+}
+
+function methodName(row, withDelta, withAgent) {
+  const agent = withAgent && row.agent !== "sac" ? `${agentName(row.agent)} by ` : "";
+  return `${agent}${row.label}${withDelta && row.agent !== "sac" ? `, δ = ${row.delta}` : ""}`;
+}
+
+function lookOf({ solver, label }) {
+  const place = meta.looks.findIndex((x) => x.solver === solver && x.label === label);
+  return { place, ...meta.looks[place] };
+}
+
+/** Keep a choice within what is there. */
+function pick(key, values, preferred = values[0] ?? null) {
+  if (!values.includes(selection[key])) {
+    selection[key] = values.includes(preferred) ? preferred : (values[0] ?? null);
+  }
+  return selection[key];
+}
+
+function readAddress() {
+  for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
+    selection[key] = key === "delta" || key === "table_delta" ? numberOrText(text) : text || null;
+  }
+}
+
+function numberOrText(text) {
+  return text === "" ? null : Number.isNaN(Number(text)) ? text : Number(text);
+}
+
+function writeAddress() {
+  const entries = Object.entries(selection).map(([key, value]) => [key, value ?? ""]);
+  const hash = `#${new URLSearchParams(entries)}`;
+  if (hash !== location.hash) history.replaceState(null, "", hash);
+}
+
+/** Change the selection, and all that shows it. */
+function choose(changes) {
+  Object.assign(selection, changes);
+  showSelection();
+}
