@@ -16,13 +16,14 @@ from mixedne.cli.console import note
 from mixedne.cli.evaluate import Evaluate
 from mixedne.cli.presets import Presets
 from mixedne.cli.quickstart import Quickstart
+from mixedne.cli.report import Report
 from mixedne.cli.saddle import Saddle
 from mixedne.cli.study import Study
 from mixedne.cli.theorems import Theorems
 from mixedne.cli.train import Train
 from mixedne.errors import InvalidInputError, TrainingError, check_choice
 
-Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets | Train | Study
+Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets | Train | Study | Report
 CommandType: TypeAlias = type[Command]
 
 COMMANDS: dict[str, CommandType] = {
@@ -32,10 +33,11 @@ COMMANDS: dict[str, CommandType] = {
     "train": Train,
     "evaluate": Evaluate,
     "study": Study,
+    "report": Report,
     "presets": Presets,
 }
 
-PLANNED = ("report", "watch", "export")
+PLANNED = ("watch", "export")
 """Commands that are to come."""
 
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.

@@ -150,9 +150,16 @@ def _families(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, A
     family = ["task", "agent", "delta", "acting", "mass_mode", "axis", "statistic"]
     for _, rows in table.group_by(family, maintain_order=True):
         listed = rows.to_dicts()
-        baseline = next((row for row in listed if row["solver"] == BASELINE), None)
-        if baseline is not None:
-            yield from ((row, baseline) for row in listed if row is not baseline)
+        baselines = [row for row in listed if row["solver"] == BASELINE]
+        for row in listed:
+            if baselines and row["solver"] != BASELINE:
+                alike = (other for other in baselines if _manner(other) == _manner(row))
+                yield row, next(alike, baselines[0])
+
+
+def _manner(row: dict[str, Any]) -> str:
+    """What a label says beside the solver: preset and settings."""
+    return str(row["label"]).partition(", ")[2]
 
 
 def _compare(scores: pl.DataFrame, pair: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
