@@ -34,10 +34,17 @@ PACKAGES = "apt install libegl1 libgl1"
 FOLLOWING = "track"
 """The camera that moves with the robot, in Gymnasium's models."""
 
+WIDER = 1.15
+"""How much wider than meant that camera sees: text needs room, and Ant's feet come near it."""
+
 MAX_GEOMS = 10_000
 
 SHADOW_SIZE = 1024
 """Pixels across the map of shadows. MuJoCo's 4096 look the same and take twice the time."""
+
+SHADOW_REACH = 2.0
+"""How far around a distant light there are shadows, in metres. Further off MuJoCo draws some
+that nothing casts."""
 
 _BACKENDS = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8", "glfw": None}
 # By MUJOCO_GL, in the order of preference, with the library that each needs.
@@ -55,7 +62,7 @@ class View(NamedTuple):
 VIEWS = {
     "InvertedPendulum": View((0.0, 0.0, 0.25), 2.4, -10.0),
     "InvertedDoublePendulum": View((0.0, 0.0, 0.5), 3.6, -10.0),
-    "Reacher": View((0.0, 0.0, 0.0), 0.8, -90.0),
+    "Reacher": View((0.0, 0.05, 0.0), 0.9, -90.0),
 }
 """Of tasks whose model has no camera, and which stay in one place."""
 
@@ -115,6 +122,7 @@ def _prepare(model: mujoco.MjModel, size: tuple[int, int]) -> None:
     """Make a copy of a model fit for drawing; nothing that physics reads is changed."""
     model.vis.global_.offwidth, model.vis.global_.offheight = size
     model.vis.quality.shadowsize = SHADOW_SIZE
+    model.vis.map.shadowclip = SHADOW_REACH / model.stat.extent
     if model.nlight == 0:
         model.vis.headlight.ambient[:] = 0.3
         model.vis.headlight.diffuse[:] = 0.5
@@ -160,6 +168,8 @@ def _find_camera(model: mujoco.MjModel, task: Task, name: str | None) -> mujoco.
     if name is not None or FOLLOWING in known:
         camera.type = mujoco.mjtCamera.mjCAMERA_FIXED  # to the model, where it may follow
         camera.fixedcamid = mujoco.mj_name2id(model, kind, name or FOLLOWING)
+        if name is None:
+            model.cam_fovy[camera.fixedcamid] *= WIDER
         return camera
     mujoco.mjv_defaultFreeCamera(model, camera)
     if task.name in VIEWS:
