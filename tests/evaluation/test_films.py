@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,10 @@ def test_the_film_plays(film: Film) -> None:
     assert seen.pictures.shape == (film.row["length"] + 1, 120, 160, 3)
     assert film.frames == len(seen.pictures)
     world = seen.pictures[:, STRIP:]
-    assert world.std(axis=(1, 2, 3)).min() > 20  # no picture is blank
-    assert np.abs(world[-1] - world[0]).mean() > 2
-    steps = np.abs(np.diff(world, axis=0)).mean(axis=(1, 2, 3))
-    assert (steps > 0.05).mean() > 0.9
+    assert world.std(axis=(1, 2, 3)).min() > 10  # no picture is blank
+    assert np.abs(world[-1] - world[0]).mean() > 1
+    moves = np.abs(np.diff(world, axis=0)).mean(axis=(1, 2, 3))
+    assert (moves[-3:] > 0.3).all()  # it falls
     content = film.path.read_bytes()
     assert content.index(b"moov") < content.index(b"mdat")  # plays before it is all there
 
@@ -78,6 +78,25 @@ def test_the_strip_is_written_and_counts(film: Film) -> None:
     assert seen.mean() < 100
     assert seen.max() > 200
     assert (np.abs(seen[1:] - seen[:1]).max(axis=(1, 2, 3)) > 50).all()
+
+
+def test_what_is_written_is_what_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Sequence[str]] = []
+    real = Lettering.write
+
+    def listen(self: Lettering, picture: Any, lines: Sequence[str]) -> Any:
+        written.append(lines)
+        return real(self, picture, lines)
+
+    monkeypatch.setattr(Lettering, "write", listen)
+    film = watch(random_policy(PENDULUM), tmp_path / "a.mp4", **EPISODE, **SMALL)
+    head = [f"{PENDULUM}   policy", "mass × 1.5, friction × 1, action noise 0.3"]
+    assert [lines[:2] for lines in written] == [head] * film.frames
+    assert written[0][2] == "step 0   return 0.0"
+    assert written[1][2] == "step 1   return 1.0"  # a pendulum that stands is paid 1
+    assert written[-1][2] == f"step {film.row['length']}   return {film.row['return']:.1f}"
 
 
 def test_lettering_changes_its_strip_alone() -> None:
@@ -185,11 +204,13 @@ def test_captions_are_only_text(tmp_path: Path) -> None:
 
 @pytest.mark.without_gl
 def test_files_that_are_no_films_have_no_caption(tmp_path: Path) -> None:
-    secret = tmp_path / "secret.mp4"
-    playlist = tmp_path / "list.mp4"
-    secret.write_text("mine")
-    playlist.write_text(f"#EXTM3U\n#EXTINF:1,\n{secret}\n")
-    for path in (secret, playlist, tmp_path, tmp_path / "none.mp4"):
+    text, other = tmp_path / "text.mp4", tmp_path / "other.mp4"
+    text.write_text("mine")
+    caption = caption_text({"task": "t", "run": "r", "shift": "s"})
+    other.write_text(f";FFMETADATA1\ncomment={caption}\n")
+    with av.open(str(other)) as opened:  # FFmpeg tells formats by their content
+        assert opened.metadata["comment"] == caption
+    for path in (text, other, tmp_path, tmp_path / "none.mp4"):
         assert read_caption(path) is None
 
 
@@ -217,7 +238,9 @@ def test_shifts_and_policies_in_words() -> None:
     assert who_acts(source, stochastic=False) == "a (td3, gad, δ 0.1)"
 
 
-def test_an_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_film_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(done: int, total: int) -> None:
         if done > 10:
             raise KeyboardInterrupt
@@ -226,6 +249,18 @@ def test_an_interrupted_film_leaves_nothing(tmp_path: Path) -> None:
     out.write_text("old")
     with pytest.raises(KeyboardInterrupt):
         watch(random_policy(HOPPER), out, overwrite=True, progress=stop, **SMALL)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
+    assert out.read_text() == "old"
+
+    real = FilmFile.finish
+
+    def breaks_off(self: FilmFile, title: str, comment: str) -> None:
+        real(self, title, comment)
+        raise OSError("no space left")
+
+    monkeypatch.setattr(FilmFile, "finish", breaks_off)
+    with pytest.raises(OSError, match="no space left"):
+        watch(random_policy(PENDULUM), out, overwrite=True, **SMALL)
     assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
     assert out.read_text() == "old"
 
