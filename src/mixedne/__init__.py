@@ -14,6 +14,7 @@ parts are imported on first use:
 ``mixedne.studies``      whole experiments; ``mixedne.results`` reads their tables
 ``mixedne.train``        train one agent
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
+``mixedne.watch``        film one of their episodes
 """
 
 import importlib
@@ -25,6 +26,7 @@ from mixedne.types import Players
 
 if TYPE_CHECKING:
     from mixedne import agents, evaluation, optimizers, saddle, solvers, studies, tasks, training
+    from mixedne.evaluation.films import watch
     from mixedne.evaluation.sweep import evaluate
     from mixedne.policies import load_policy
     from mixedne.studies.results import results
@@ -48,6 +50,7 @@ __all__ = [
     "tasks",
     "train",
     "training",
+    "watch",
 ]
 
 _PARTS = (
@@ -59,6 +62,7 @@ _FUNCTIONS = {
     "load_policy": "mixedne.policies",
     "results": "mixedne.studies.results",
     "train": "mixedne.training.run",
+    "watch": "mixedne.evaluation.films",
 }
 
 

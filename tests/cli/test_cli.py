@@ -96,7 +96,10 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["sadle"], "did you mean 'saddle'?"),
         (["report", "runs"], "the command report is not there yet"),
         (["saddle", "--first-seed", "9223372036854775807"], "first_seed must be at most"),
-        ([], "Expected one of {quickstart, saddle, theorems, train, evaluate, study, presets}"),
+        (
+            [],
+            "Expected one of {quickstart, saddle, theorems, train, evaluate, watch, study, ",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(
@@ -122,7 +125,17 @@ def test_an_output_path_that_is_a_file_is_refused(
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["saddle"], ["theorems"], ["quickstart"], ["train"], ["evaluate"], ["study"], ["presets"]],
+    [
+        [],
+        ["saddle"],
+        ["theorems"],
+        ["quickstart"],
+        ["train"],
+        ["evaluate"],
+        ["watch"],
+        ["study"],
+        ["presets"],
+    ],
 )
 def test_help_has_examples(command: list[str]) -> None:
     done = mixedne(*command, "--help")

@@ -76,7 +76,7 @@ Examples:
         """Evaluate, write and print."""
         if not self.policies:
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
-        bodies, geoms = _factors(self.body_mass), _factors(self.geom_friction)
+        bodies, geoms = named_factors(self.body_mass), named_factors(self.geom_friction)
 
         import polars as pl
 
@@ -172,7 +172,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
     print_table(f"{rows[0]['task']}, return over episodes", columns, table)
 
 
-def _factors(given: tuple[str, ...]) -> list[tuple[str, float]]:
+def named_factors(given: tuple[str, ...]) -> list[tuple[str, float]]:
     """(name, factor) from NAME=FACTOR."""
     pairs = []
     for text in given:

@@ -21,9 +21,12 @@ from mixedne.cli.saddle import Saddle
 from mixedne.cli.study import Study
 from mixedne.cli.theorems import Theorems
 from mixedne.cli.train import Train
+from mixedne.cli.watch import Watch
 from mixedne.errors import InvalidInputError, TrainingError, check_choice
 
-Command: TypeAlias = Quickstart | Saddle | Theorems | Evaluate | Presets | Train | Study | Report
+Command: TypeAlias = (
+    Quickstart | Saddle | Theorems | Evaluate | Presets | Train | Study | Report | Watch
+)
 CommandType: TypeAlias = type[Command]
 
 COMMANDS: dict[str, CommandType] = {
@@ -32,12 +35,13 @@ COMMANDS: dict[str, CommandType] = {
     "theorems": Theorems,
     "train": Train,
     "evaluate": Evaluate,
+    "watch": Watch,
     "study": Study,
     "report": Report,
     "presets": Presets,
 }
 
-PLANNED = ("watch", "export")
+PLANNED = ("export",)
 """Commands that are to come."""
 
 DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.

@@ -1,9 +1,10 @@
 """Grids of shifts: axes as numbers, as ranges, or the paper's by name, all crossed."""
 
 import itertools
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from mixedne.tasks.shifts import MAX_FACTOR
 
 Values: TypeAlias = str | float | Iterable[float]
 """What a caller may give for an axis."""
+
+NamedFactors: TypeAlias = Mapping[str, float] | Iterable[tuple[str, float]]
+"""What a caller may give as factors on named bodies or geoms."""
 
 MAX_COUNT = 10_000
 """More values along one axis are taken for a slip."""
@@ -140,3 +144,50 @@ class Grid:
             Shift(m, self.mass_mode, f, n, r, self.body_masses, self.geom_frictions)
             for m, f, n, r in crossed
         ]
+
+
+def make_grid(
+    *,
+    mass: Values,
+    friction: Values,
+    noise: Values,
+    rho: Values | None,
+    mass_mode: str,
+    body_masses: NamedFactors,
+    geom_frictions: NamedFactors,
+    episodes: int,
+    seed: int,
+    stochastic: bool,
+) -> Grid:
+    """The grid that a caller describes."""
+    return Grid(
+        mass=grid_values("mass", mass),
+        friction=grid_values("friction", friction),
+        noise=grid_values("noise", noise),
+        rho=None if rho is None else grid_values("rho", rho),
+        mass_mode=mass_mode,
+        body_masses=_named_factors(body_masses),
+        geom_frictions=_named_factors(geom_frictions),
+        episodes=whole_number("episodes", episodes),
+        seed=whole_number("seed", seed),
+        stochastic=stochastic,
+    )
+
+
+def whole_number(name: str, value: Any) -> int:
+    """``value`` as an integer, if it is one."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidInputError(f"{name} must be a whole number, not {value!r}") from None
+
+
+def _named_factors(given: Any) -> tuple[tuple[str, float], ...]:
+    """(name, factor) pairs from pairs or from a dictionary."""
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else given
+        return tuple((str(name), float(factor)) for name, factor in pairs)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"named factors must be (name, factor) pairs, not {given!r}"
+        ) from None

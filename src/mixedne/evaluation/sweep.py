@@ -11,15 +11,15 @@ import functools
 import hashlib
 import itertools
 import json
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, check_number
+from mixedne.errors import check_number
 from mixedne.evaluation.actors import Actors
 from mixedne.evaluation.checks import (
     check_fit,
@@ -27,12 +27,12 @@ from mixedne.evaluation.checks import (
     warn_of_divergence,
     warn_of_no_effect,
 )
-from mixedne.evaluation.grids import Grid, Values, grid_values
+from mixedne.evaluation.grids import Grid, NamedFactors, Values, make_grid
 from mixedne.evaluation.sources import Source, find_sources
 from mixedne.evaluation.store import ChunkStore
 from mixedne.evaluation.table import SCHEMA
 from mixedne.policies import Policy
-from mixedne.tasks import Shift, Task, make_worlds
+from mixedne.tasks import Shift, Task, Worlds, make_worlds
 from mixedne.versions import versions
 
 MAX_EPISODES = 2_000_000
@@ -40,6 +40,10 @@ MAX_EPISODES = 2_000_000
 
 REPORT_EVERY = 20
 """Steps between two reports of progress; episodes under way count by their share of steps."""
+
+Watch: TypeAlias = Callable[[Worlds, NDArray[np.float64], NDArray[np.bool_]], None]
+"""A function of the worlds, what every world has returned so far, and which of the active ones
+have come to their end."""
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -65,8 +69,8 @@ def evaluate(
     noise: Values = 0.0,
     rho: Values | None = None,
     mass_mode: str = "reference",
-    body_masses: Mapping[str, float] | Iterable[tuple[str, float]] = (),
-    geom_frictions: Mapping[str, float] | Iterable[tuple[str, float]] = (),
+    body_masses: NamedFactors = (),
+    geom_frictions: NamedFactors = (),
     episodes: int = 10,
     seed: int = 0,
     stochastic: bool = False,
@@ -108,16 +112,16 @@ def evaluate(
         their share of steps, and of all.
     """
     sources = find_sources(policies, trust_pickle=trust_pickle)
-    grid = Grid(
-        mass=grid_values("mass", mass),
-        friction=grid_values("friction", friction),
-        noise=grid_values("noise", noise),
-        rho=None if rho is None else grid_values("rho", rho),
+    grid = make_grid(
+        mass=mass,
+        friction=friction,
+        noise=noise,
+        rho=rho,
         mass_mode=mass_mode,
-        body_masses=_named_factors(body_masses),
-        geom_frictions=_named_factors(geom_frictions),
-        episodes=_whole("episodes", episodes),
-        seed=_whole("seed", seed),
+        body_masses=body_masses,
+        geom_frictions=geom_frictions,
+        episodes=episodes,
+        seed=seed,
         stochastic=stochastic,
     )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
@@ -169,14 +173,20 @@ def run_chunk(
     threads: int | None = None,
     terminate: bool = True,
     report: Callable[[int], None] = lambda finished: None,
+    watch: Watch | None = None,
 ) -> pl.DataFrame:
-    """Run these episodes side by side; one row each, in their order."""
+    """Run these episodes side by side; one row each, in their order.
+
+    ``watch`` sees the worlds at the start and after every step, before those that end with the
+    step leave; they can then be drawn.
+    """
     seeds = [episode_seed(grid.seed, case.episode) for case in cases]
     worlds = make_worlds(
         task,
         [(case.shift, seed) for case, seed in zip(cases, seeds, strict=True)],
         threads=threads,
         terminate=terminate,
+        drawn=watch is not None,
     )
     actors = Actors(sources, [case.source for case in cases], seeds, task, grid.stochastic)
     returns = np.zeros(len(cases))
@@ -185,12 +195,16 @@ def run_chunk(
     diverged = np.zeros(len(cases), bool)
     try:
         observations = worlds.reset()
+        if watch is not None:
+            watch(worlds, returns, terminated)
         while len(worlds.active):
             active = worlds.active
             step = worlds.step(actors.act(active, observations))
             returns[active] += step.rewards
             lengths[active] += 1
             over = step.terminated | step.truncated
+            if watch is not None:
+                watch(worlds, returns, over)
             observations = step.observations
             if over.any():
                 terminated[active] = step.terminated
@@ -252,21 +266,3 @@ def _add_and_tell(
 
 def _named(factors: tuple[tuple[str, float], ...]) -> str | None:
     return ",".join(f"{name}={factor!r}" for name, factor in sorted(factors)) or None
-
-
-def _named_factors(given: Any) -> tuple[tuple[str, float], ...]:
-    """(name, factor) pairs from pairs or from a dictionary."""
-    try:
-        pairs = given.items() if isinstance(given, Mapping) else given
-        return tuple((str(name), float(factor)) for name, factor in pairs)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"named factors must be (name, factor) pairs, not {given!r}"
-        ) from None
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise InvalidInputError(f"{name} must be a whole number, not {value!r}") from None

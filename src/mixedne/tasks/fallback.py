@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedne.errors import InvalidInputError
 from mixedne.tasks.registry import make_env
 from mixedne.tasks.shifts import Shift
 from mixedne.tasks.task import Task
@@ -18,10 +19,30 @@ from mixedne.tasks.worlds import Array, Mask, Step, Worlds
 class GymnasiumWorlds(Worlds):
     """Worlds of any task that Gymnasium can make."""
 
-    def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
-        """One environment per (shift, seed)."""
+    def __init__(
+        self, task: Task, cases: Sequence[tuple[Shift, int]], *, drawn: bool = False
+    ) -> None:
+        """One environment per (shift, seed); ``drawn``: one that can make pictures."""
         super().__init__(task, cases)
-        self._envs = [make_env(task, shift.physics) for shift in self.shifts]
+        options = {"render_mode": "rgb_array"} if drawn else {}
+        self._envs = [make_env(task, shift.physics, **options) for shift in self.shifts]
+
+    def pose(self, world: int) -> Array:
+        """The positions of an active world's joints, in a MuJoCo task."""
+        data = getattr(self._envs[world].unwrapped, "data", None)
+        return super().pose(world) if data is None else np.array(data.qpos)
+
+    def picture(self, world: int) -> NDArray[np.uint8]:
+        """What the environment draws."""
+        try:
+            drawn = self._envs[world].render()
+        except Exception as error:  # of Gymnasium, or whatever the environment's own code raises
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            raise InvalidInputError(f"{self.task.id} cannot be drawn: {reason}") from None
+        picture = np.asarray(drawn)
+        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+            raise InvalidInputError(f"{self.task.id} cannot be drawn: it makes no pictures")
+        return picture
 
     def close(self) -> None:
         """Close the environments."""

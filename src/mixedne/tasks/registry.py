@@ -38,6 +38,9 @@ JAX_TASKS = ("toy",)
 DEFAULT_VERSION = "v5"
 """Of the paper's tasks, where a name has none."""
 
+DEFAULT_FRAME_RATE = 30
+"""Of films of tasks that do not say theirs."""
+
 
 @functools.cache
 def resolve_task(name: str) -> Task:
@@ -105,6 +108,20 @@ def blueprint(task: Task) -> tuple[mujoco.MjModel, int]:
     env = _make(task.id)
     try:
         return copy.copy(_mujoco_model(env)), getattr(env.unwrapped, "frame_skip", 1)
+    finally:
+        env.close()
+
+
+def frame_rate(task: Task) -> int:
+    """Frames a second at which a film with one frame a step shows the task as it happens."""
+    if "mass" in task.axes:
+        nominal, frame_skip = blueprint(task)
+        return max(1, round(1 / (nominal.opt.timestep * frame_skip)))
+    if task.name == "toy":
+        return DEFAULT_FRAME_RATE
+    env = _make(task.id)
+    try:
+        return max(1, round(env.metadata.get("render_fps") or DEFAULT_FRAME_RATE))
     finally:
         env.close()
 

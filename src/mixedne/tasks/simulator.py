@@ -38,18 +38,23 @@ def make_worlds(
     *,
     threads: int | None = None,
     terminate: bool = True,
+    drawn: bool = False,
 ) -> Worlds:
     """Worlds of a task, one per (shift, seed).
 
     ``threads``: for the physics; all cores by default. Other Gymnasium tasks use one.
     ``terminate``: without it ill health ends no episode of the paper's tasks, which then pay
     what Gymnasium pays with ``terminate_when_unhealthy=False``.
+    ``drawn``: let Gymnasium's environments make pictures of themselves, if they have no MuJoCo
+    model from which ``pictures`` makes them.
     """
     if (task.name, task.version) in RULES:
         return MujocoWorlds(task, cases, threads=threads, terminate=terminate)
     if not terminate:
         raise InvalidInputError(f"the end of episodes cannot be turned off in {task.id}")
-    return ToyWorlds(task, cases) if task.name == "toy" else GymnasiumWorlds(task, cases)
+    if task.name == "toy":
+        return ToyWorlds(task, cases)
+    return GymnasiumWorlds(task, cases, drawn=drawn and "mass" not in task.axes)
 
 
 class MujocoWorlds(Worlds):
@@ -88,6 +93,10 @@ class MujocoWorlds(Worlds):
         """MuJoCo sets a world that flew apart back to time zero and goes on: its clock is late."""
         late = self._physics.time[self.active] < (self.elapsed - 0.5) * self._dt
         return np.asarray(late)
+
+    def pose(self, world: int) -> Array:
+        """The positions of an active world's joints."""
+        return self._physics.qpos[world].copy()
 
     def close(self) -> None:
         """End the threads."""

@@ -99,6 +99,14 @@ class Worlds(ABC):
         """Active worlds whose physics flew apart and was started anew by the simulator."""
         return np.zeros(len(self.active), bool)
 
+    def pose(self, world: int) -> Array:
+        """The positions of an active world's joints, in a MuJoCo task."""
+        raise InvalidInputError(f"{self.task.id} has no MuJoCo model")
+
+    def picture(self, world: int) -> NDArray[np.uint8]:
+        """A picture of an active world, as its environment draws it."""
+        raise InvalidInputError(f"there is nothing to see in {self.task.id}")
+
     @abstractmethod
     def close(self) -> None:
         """Release threads and environments."""

@@ -1,0 +1,76 @@
+"""What a film says of itself: a small JSON document in the comment of its mp4 file.
+
+Reading one needs neither a simulator nor JAX, so that a report can caption films. It is text
+from a file that anyone may have made: known fields of known types are kept, and shown as text.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FORMAT_VERSION = 1
+
+FIELDS: dict[str, type] = {
+    "task": str,
+    "run": str,
+    "shift": str,
+    "mass": float,
+    "friction": float,
+    "noise": float,
+    "acting": str,
+    "episode": int,
+    "episode_seed": int,
+    "return": float,
+    "length": int,
+    "terminated": bool,
+    "diverged": bool,
+    "frames": int,
+    "frames_per_second": int,
+}
+"""What a caption holds, besides its format_version. Each may be null, as a return that is not
+finite is."""
+
+REQUIRED = ("task", "run", "shift")
+
+MAX_TEXT = 500
+"""Longer texts in a file are cut."""
+
+
+def caption_text(caption: Mapping[str, Any]) -> str:
+    """The caption as it stands in the file."""
+    said = {name: _checked(kind, caption.get(name)) for name, kind in FIELDS.items()}
+    return json.dumps({"format_version": FORMAT_VERSION, **said}, ensure_ascii=False)
+
+
+def read_caption(path: str | Path) -> dict[str, Any] | None:
+    """The caption of a film that ``mixedne watch`` made; None for any other file."""
+    import av
+
+    try:
+        # As mp4 and nothing else: other formats may name further files and addresses to open.
+        with av.open(str(path), format="mp4") as film:
+            said = json.loads(film.metadata.get("comment", ""))
+    except (OSError, ValueError, RecursionError, av.FFmpegError):
+        return None
+    if not isinstance(said, dict) or said.get("format_version") != FORMAT_VERSION:
+        return None
+    caption = {name: _checked(kind, said.get(name)) for name, kind in FIELDS.items()}
+    if any(caption[name] is None for name in REQUIRED):
+        return None
+    return {"format_version": FORMAT_VERSION, **caption}
+
+
+def _checked(kind: type, value: Any) -> Any:
+    """The value if it is of its kind, otherwise None."""
+    if kind is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if kind is str and isinstance(value, str):
+        return readable(value)[:MAX_TEXT]
+    return value if kind in (int, bool) and type(value) is kind else None
+
+
+def readable(text: str) -> str:
+    """Text without line breaks and control characters."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,281 @@
+"""Films: one episode of an evaluation, to be looked at.
+
+The episode is run by the code that measures it, from the same seeds, and only looked at while
+it runs: the film's return is that in the evaluation's table, to the last bit.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedne.errors import InvalidInputError, check_number
+from mixedne.evaluation.captions import FIELDS, caption_text
+from mixedne.evaluation.checks import (
+    check_fit,
+    find_task,
+    warn_of_divergence,
+    warn_of_no_effect,
+)
+from mixedne.evaluation.frames import FilmFile, Lettering, fitted
+from mixedne.evaluation.grids import NamedFactors, make_grid, whole_number
+from mixedne.evaluation.sources import Source, find_sources
+from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
+from mixedne.files import write_beside
+from mixedne.tasks import Shift, Task, Worlds
+from mixedne.tasks.pictures import Painter, Picture
+from mixedne.tasks.registry import frame_rate
+
+DEFAULT_SIZE = (640, 480)
+SIZES = (64, 4096)
+"""The least and the largest width and height."""
+
+MAX_FRAME_RATE = 240
+
+REPORT_EVERY = 10
+"""Frames between two reports of progress."""
+
+
+@dataclass(frozen=True)
+class Film:
+    """A film that was made."""
+
+    path: Path
+    row: Mapping[str, Any]
+    """The episode's row of the evaluation's table: its ``return``, ``length`` and so on."""
+    shift: str
+    """In words."""
+    frames: int
+    frames_per_second: int
+
+    @property
+    def caption(self) -> dict[str, Any]:
+        """What the file says of itself; see :mod:`~mixedne.evaluation.captions`."""
+        more = {name: getattr(self, name) for name in ("shift", "frames", "frames_per_second")}
+        return {name: {**self.row, **more}[name] for name in FIELDS}
+
+
+def watch(
+    run: Any,
+    out: str | Path,
+    task: str | None = None,
+    *,
+    mass: float = 1.0,
+    friction: float = 1.0,
+    noise: float = 0.0,
+    mass_mode: str = "reference",
+    body_masses: NamedFactors = (),
+    geom_frictions: NamedFactors = (),
+    seed: int = 0,
+    episode: int = 0,
+    stochastic: bool = False,
+    seconds: float | None = None,
+    size: tuple[int, int] = DEFAULT_SIZE,
+    fps: int | None = None,
+    speed: float = 1.0,
+    camera: str | None = None,
+    overwrite: bool = False,
+    trust_pickle: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Film:
+    """Film a policy in a world that differs from the nominal one.
+
+    The film shows the episode that :func:`mixedne.evaluate` measures for the same policy,
+    shift, seed and number of the episode.
+
+    Args:
+      run: a policy, as :func:`mixedne.evaluate` takes one.
+      out: the ``.mp4`` file to write.
+      task: name of the task; not needed for policies that know theirs.
+      mass: factor on all bodies' masses.
+      friction: factor on all geoms' friction.
+      noise: probability with which a uniform action replaces the policy's.
+      mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
+      body_masses: further factors on named bodies' masses.
+      geom_frictions: further factors on named geoms' friction.
+      seed: of the evaluation.
+      episode: its number in the evaluation, from 0 on.
+      stochastic: let stochastic policies of this package sample; their mean acts otherwise.
+      seconds: the longest that the film may be; the episode goes on to its end unseen.
+      size: width and height in pixels, even numbers.
+      fps: frames a second; by default the task's own, with one frame a step.
+      speed: how much faster than in the world time passes in the film.
+      camera: one of the model's cameras by name; by default one that follows the robot.
+      overwrite: replace ``out`` if it exists.
+      trust_pickle: load files that can run code (Stable-Baselines3).
+      progress: called now and then with the number of frames made and of all.
+    """
+    path = _check_out(Path(out), overwrite=overwrite)
+    size = _check_size(size)
+    number = whole_number("episode", episode)
+    check_number("episode", number, at_least=0, below=MAX_EPISODES)
+    sources = find_sources(run, trust_pickle=trust_pickle)
+    grid = make_grid(
+        mass=mass,
+        friction=friction,
+        noise=noise,
+        rho=None,
+        mass_mode=mass_mode,
+        body_masses=body_masses,
+        geom_frictions=geom_frictions,
+        episodes=number + 1,
+        seed=seed,
+        stochastic=stochastic,
+    )
+    if len(sources) > 1 or len(grid.shifts()) > 1:
+        raise InvalidInputError("a film shows one policy in one world: give one of each")
+    (source,), (shift,) = sources, grid.shifts()
+    found = find_task(sources, task)
+    check_fit(sources, found, grid)
+    pace = _Pace.of(found, fps, speed, seconds)
+    warn_of_no_effect(found, grid)
+    words = shift_in_words(shift, found.axes)
+    with ExitStack() as stack:
+        take = _picture_taker(found, size, camera, stack)
+        file = stack.enter_context(write_beside(path))
+        reel = stack.enter_context(FilmFile(file, size, pace.frames_per_second))
+        head = [f"{found.id}   {who_acts(source, stochastic=stochastic)}", words]
+        shooting = _Shooting(reel, Lettering(size, len(head) + 1), head, take, pace, progress)
+        table = run_chunk(
+            sources, found, grid, [Case(0, shift, number)], threads=1, watch=shooting.see
+        )
+        film = Film(path, table.row(0, named=True), words, reel.frames, pace.frames_per_second)
+        reel.finish(f"{found.id}, {words}", caption_text(film.caption))
+    warn_of_divergence(table)
+    return film
+
+
+def shift_in_words(shift: Shift, axes: tuple[str, ...]) -> str:
+    """A shift of a task with these axes, for people: ``mass × 1.5, friction × 1, …``."""
+    if not shift.axes:
+        return "nominal world"
+    inertia = " (and inertia)" if shift.mass_mode == "consistent" else ""
+    said = {
+        "mass": [
+            f"mass × {shift.mass:g}{inertia}",
+            *(f"mass of {body} × {factor:g}" for body, factor in shift.body_masses),
+        ],
+        "friction": [
+            f"friction × {shift.friction:g}",
+            *(f"friction of {geom} × {factor:g}" for geom, factor in shift.geom_frictions),
+        ],
+        "noise": [f"action noise {shift.noise:g}"],
+    }
+    return ", ".join(part for axis in said if axis in axes for part in said[axis])
+
+
+def who_acts(source: Source, *, stochastic: bool) -> str:
+    """A policy's name, with what is known of it."""
+    known = source.provenance
+    parts = [known.get("agent"), known.get("solver")]
+    if known.get("delta") is not None:
+        parts.append(f"δ {known['delta']:g}")
+    if source.acting(stochastic=stochastic) == "stochastic":
+        parts.append("sampling")
+    described = ", ".join(str(part) for part in parts if part)
+    return f"{source.name} ({described})" if described else source.name
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """Which steps are seen, and for how long."""
+
+    frames_per_second: int
+    frames_per_step: Fraction
+    max_frames: int
+    total: int
+    """Frames of an episode that lasts to the time limit."""
+
+    @classmethod
+    def of(cls, task: Task, fps: int | None, speed: float, seconds: float | None) -> "_Pace":
+        """The pace of a film of this task."""
+        own = frame_rate(task)
+        chosen = own if fps is None else whole_number("fps", fps)
+        check_number("fps", chosen, at_least=1, at_most=MAX_FRAME_RATE)
+        check_number("speed", speed, at_least=0.01, at_most=100)
+        per_step = Fraction(chosen, own) / Fraction(speed).limit_denominator(1000)
+        total = int((task.max_episode_steps or 0) * per_step) + 1
+        if seconds is None:
+            return cls(chosen, per_step, total + 1, total)
+        check_number("seconds", seconds, above=0, at_most=1e6)
+        most = max(1, int(seconds * chosen))
+        return cls(chosen, per_step, most, min(most, total))
+
+
+class _Shooting:
+    """Looks at an episode as it runs, and films it."""
+
+    def __init__(
+        self,
+        reel: FilmFile,
+        lettering: Lettering,
+        head: list[str],
+        take: Callable[[Worlds], Picture],
+        pace: _Pace,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        self._reel, self._lettering, self._head = reel, lettering, head
+        self._take, self._pace, self._progress = take, pace, progress
+
+    def see(self, worlds: Worlds, returns: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
+        """One step, or the start."""
+        made, most = self._reel.frames, self._pace.max_frames
+        due = int(worlds.elapsed * self._pace.frames_per_step) + 1 - made
+        if over[0]:
+            due = max(due, 1)  # the end is seen, also where steps are skipped
+        due = min(due, most - made)
+        if due <= 0:
+            return
+        counted = f"step {worlds.elapsed}   return {returns[0]:.1f}"
+        picture = self._lettering.write(self._take(worlds), [*self._head, counted])
+        for _ in range(due):
+            self._reel.add(picture)
+        if made % REPORT_EVERY == 0:
+            self._progress(min(self._reel.frames, self._pace.total), self._pace.total)
+
+
+def _picture_taker(
+    task: Task, size: tuple[int, int], camera: str | None, stack: ExitStack
+) -> Callable[[Worlds], Picture]:
+    """What makes a picture of the one world there is; ``stack`` closes it."""
+    if "mass" in task.axes:
+        painter = Painter(task, size, camera)
+        stack.callback(painter.close)
+        return lambda worlds: painter.draw(worlds.pose(0))
+    if camera is not None:
+        raise InvalidInputError(f"{task.id} has no cameras to choose from")
+    return lambda worlds: fitted(worlds.picture(0), size)
+
+
+def _check_out(path: Path, *, overwrite: bool) -> Path:
+    if path.suffix != ".mp4":
+        raise InvalidInputError(f"the film must end in .mp4, not {path.name}")
+    if path.is_dir():
+        raise InvalidInputError(f"the film {path} is a folder")
+    if path.exists() and not overwrite:
+        raise InvalidInputError(f"{path} exists: choose another file or pass --overwrite")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InvalidInputError(f"{path} cannot be written: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InvalidInputError(f"{path} cannot be written: {folder} is not open to you")
+    return path
+
+
+def _check_size(size: tuple[int, int]) -> tuple[int, int]:
+    least, most = SIZES
+    try:
+        width, height = (whole_number("size", pixels) for pixels in size)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"size must be a width and a height, not {size!r}") from None
+    if not (least <= min(width, height) and max(width, height) <= most):
+        raise InvalidInputError(f"size must be from {least} to {most} each, not {width}x{height}")
+    if width % 2 or height % 2:
+        raise InvalidInputError(f"size must be even numbers, not {width}x{height}")
+    return width, height

@@ -1,0 +1,214 @@
+"""Pictures of a MuJoCo world, drawn off-screen: no window and no display is needed.
+
+MuJoCo draws with OpenGL and reads which one from MUJOCO_GL when it is imported, which is too
+early for a program that draws only when asked to. So the context is made here: EGL on Linux,
+which draws on a graphics card or in software, and MuJoCo's own choice elsewhere. A MUJOCO_GL
+that the user set is followed. Nothing is touched before the first painter is made.
+"""
+
+import contextlib
+import copy
+import ctypes
+import importlib
+import os
+import platform
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedne.errors import InvalidInputError, check_choice
+from mixedne.tasks.quiet import quiet_mujoco
+from mixedne.tasks.registry import blueprint
+from mixedne.tasks.task import Task
+
+Picture = NDArray[np.uint8]
+"""(height, width, 3), the top row first."""
+
+PACKAGES = "apt install libegl1 libgl1"
+"""What brings OpenGL without a display to Debian and Ubuntu; either alone is not enough."""
+
+FOLLOWING = "track"
+"""The camera that moves with the robot, in Gymnasium's models."""
+
+WIDER = 1.15
+"""How much wider than meant that camera sees: text needs room, and Ant's feet come near it."""
+
+MAX_GEOMS = 10_000
+
+SHADOW_SIZE = 1024
+"""Pixels across the map of shadows. MuJoCo's 4096 look the same and take twice the time."""
+
+SHADOW_REACH = 2.0
+"""How far around a distant light there are shadows, in metres. Further off MuJoCo draws some
+that nothing casts."""
+
+_BACKENDS = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8", "glfw": None}
+# By MUJOCO_GL, in the order of preference, with the library that each needs.
+
+
+class View(NamedTuple):
+    """Where a camera stands that stays where it is."""
+
+    lookat: tuple[float, float, float]
+    distance: float
+    elevation: float
+    """In degrees; -90 looks straight down."""
+
+
+VIEWS = {
+    "InvertedPendulum": View((0.0, 0.0, 0.25), 2.4, -10.0),
+    "InvertedDoublePendulum": View((0.0, 0.0, 0.5), 3.6, -10.0),
+    "Reacher": View((0.0, 0.05, 0.0), 0.9, -90.0),
+}
+"""Of tasks whose model has no camera, and which stay in one place."""
+
+
+class Painter:
+    """Draws one world of a MuJoCo task; to be closed, by the thread that made it."""
+
+    def __init__(self, task: Task, size: tuple[int, int], camera: str | None = None) -> None:
+        """``size`` is (width, height); ``camera`` is one of the model's, by name.
+
+        All worlds are drawn with the nominal model. A shift cannot be seen in it, and where it
+        changes masses alone, MuJoCo's centre of mass, which cameras follow, is wrong.
+        """
+        self._model = copy.copy(blueprint(task)[0])
+        _prepare(self._model, size)
+        self._data = mujoco.MjData(self._model)
+        self._surroundings = _Surroundings(self._model)
+        self._camera = _find_camera(self._model, task, camera)
+        self._options = mujoco.MjvOption()
+        self._rectangle = mujoco.MjrRect(0, 0, *size)
+        self._pixels = np.empty((size[1], size[0], 3), np.uint8)
+        self._closing = contextlib.ExitStack()
+        with _gl_errors():
+            gl = _context_class()(*size)
+            self._closing.callback(gl.free)
+            gl.make_current()
+            self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
+            self._closing.callback(self._context.free)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._scene = mujoco.MjvScene(self._model, MAX_GEOMS)
+
+    def draw(self, qpos: NDArray[np.float64]) -> Picture:
+        """The world with the robot in this position; valid until the next picture."""
+        self._data.qpos[:] = qpos
+        with quiet_mujoco:
+            mujoco.mj_forward(self._model, self._data)
+        self._surroundings.follow(self._data)
+        mujoco.mjv_updateScene(
+            self._model,
+            self._data,
+            self._options,
+            None,
+            self._camera,
+            mujoco.mjtCatBit.mjCAT_ALL,
+            self._scene,
+        )
+        mujoco.mjr_render(self._rectangle, self._scene, self._context)
+        mujoco.mjr_readPixels(self._pixels, None, self._rectangle, self._context)
+        return self._pixels[::-1]  # OpenGL's first row is the lowest
+
+    def close(self) -> None:
+        """Release OpenGL."""
+        self._closing.close()
+
+
+def _prepare(model: mujoco.MjModel, size: tuple[int, int]) -> None:
+    """Make a copy of a model fit for drawing; nothing that physics reads is changed."""
+    model.vis.global_.offwidth, model.vis.global_.offheight = size
+    model.vis.quality.shadowsize = SHADOW_SIZE
+    model.vis.map.shadowclip = SHADOW_REACH / model.stat.extent
+    if model.nlight == 0:
+        model.vis.headlight.ambient[:] = 0.3
+        model.vis.headlight.diffuse[:] = 0.5
+
+
+class _Surroundings:
+    """Level planes and distant lights, moved along with the robot.
+
+    Physics knows endless planes alone; drawn, they end, and robots run beyond the end, and
+    out of the light that casts their shadow. Moving a plane by whole tiles of its texture
+    cannot be seen.
+    """
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        is_plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
+        is_level = (model.geom_quat == (1, 0, 0, 0)).all(axis=1) & (model.geom_bodyid == 0)
+        self._planes = np.flatnonzero(is_plane & is_level & (model.geom_matid >= 0))
+        materials = model.geom_matid[self._planes]
+        lengths = 2 * model.geom_size[self._planes, :2]
+        lengths[model.mat_texuniform[materials]] = 1.0  # tiles are counted per unit of length
+        self._tiles = lengths / model.mat_texrepeat[materials]
+        is_distant = model.light_type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+        self._lights = np.flatnonzero(is_distant & (model.light_bodyid == 0))
+
+    def follow(self, data: mujoco.MjData) -> None:
+        """Move them to where the model's centre of mass is."""
+        centre, tiles = data.subtree_com[0, :2], self._tiles
+        places = data.geom_xpos[self._planes, :2]
+        whole = np.round((centre - places) / np.where(tiles > 0, tiles, np.inf))
+        data.geom_xpos[self._planes, :2] = places + whole * tiles
+        data.light_xpos[self._lights, :2] = centre
+
+
+def _find_camera(model: mujoco.MjModel, task: Task, name: str | None) -> mujoco.MjvCamera:
+    """The camera of that name; otherwise one that follows the robot or fits the task."""
+    kind = mujoco.mjtObj.mjOBJ_CAMERA
+    known = [found for i in range(model.ncam) if (found := mujoco.mj_id2name(model, kind, i))]
+    if name is not None and not known:
+        raise InvalidInputError(f"{task.id} has no camera {name!r}: its model has none by name")
+    if name is not None:
+        check_choice("camera", name, known)
+    camera = mujoco.MjvCamera()
+    if name is not None or FOLLOWING in known:
+        camera.type = mujoco.mjtCamera.mjCAMERA_FIXED  # to the model, where it may follow
+        camera.fixedcamid = mujoco.mj_name2id(model, kind, name or FOLLOWING)
+        if name is None:
+            model.cam_fovy[camera.fixedcamid] *= WIDER
+        return camera
+    mujoco.mjv_defaultFreeCamera(model, camera)
+    if task.name in VIEWS:
+        camera.lookat[:], camera.distance, camera.elevation = VIEWS[task.name]
+    return camera
+
+
+def _context_class() -> Any:
+    """MuJoCo's class for OpenGL contexts: as the user says in MUJOCO_GL, or off-screen."""
+    asked = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if asked in ("disable", "disabled", "off", "false", "0"):
+        raise InvalidInputError(f"films need OpenGL, which MUJOCO_GL={asked} turns off")
+    if asked in _BACKENDS:
+        return importlib.import_module(f"mujoco.{asked}").GLContext
+    if platform.system() == "Linux":
+        found = next(name for name, library in _BACKENDS.items() if _is_there(library))
+        if found == "glfw" and not os.environ.get("DISPLAY"):
+            raise OSError("neither libEGL nor libOSMesa is there")
+        return importlib.import_module(f"mujoco.{found}").GLContext
+    return importlib.import_module("mujoco.gl_context").GLContext
+
+
+def _is_there(library: str | None) -> bool:
+    try:
+        return library is None or bool(ctypes.CDLL(library))
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _gl_errors() -> Iterator[None]:
+    """Whatever a missing or lame OpenGL makes MuJoCo raise, as one sentence."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of GLFW, which says the same again
+            yield
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        reason = (str(error).strip().split("\n")[0] or type(error).__name__).rstrip(".")
+        raise InvalidInputError(
+            f"films need OpenGL ({PACKAGES}), which cannot be used here: {reason}"
+        ) from None

@@ -1,0 +1,134 @@
+"""``mixedne watch`` as a user meets it."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mixedne.cli.main import main
+from mixedne.evaluation.captions import read_caption
+from mixedne.policies import save_policy
+from probes.commands import COMMAND
+from probes.pictures import decode, skip_without_gl
+from probes.policies import random_policy
+
+PENDULUM = "InvertedPendulum-v5"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "pendulum"
+    save_policy(folder, random_policy(PENDULUM))
+    return folder
+
+
+def test_json_keeps_its_contract(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skip_without_gl()
+    out = tmp_path / "film.mp4"
+    shift = ["--mass", "1.5", "--noise", "0.1"]
+    film = ["watch", str(run), *shift, "--episode", "1", "--size", "200x100", "--out", str(out)]
+    assert main([*film, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["task"] == PENDULUM
+    assert said["run"] == "pendulum"
+    assert said["shift"] == "mass × 1.5, friction × 1, action noise 0.1"
+    assert said["file"] == str(out)
+    assert said["frames"] == said["length"] + 1
+    assert main(["evaluate", str(run), *shift, "--episodes", "2"]) == 0
+    table = pl.read_parquet(run / "evaluation.parquet")
+    assert (said["return"], said["length"]) == table.select("return", "length").row(1)
+    assert decode(out).pictures.shape == (said["frames"], 100, 200, 3)
+    caption = read_caption(out)
+    assert caption is not None
+    assert caption["return"] == said["return"]
+    assert {path.name for path in tmp_path.iterdir()} == {"pendulum", "film.mp4"}
+
+    # Nothing is overwritten unless asked.
+    before = out.stat().st_mtime_ns
+    capsys.readouterr()
+    assert main(film) == 2
+    assert "exists: choose another file or pass --overwrite" in capsys.readouterr().err
+    assert out.stat().st_mtime_ns == before
+    assert main([*film, "--overwrite"]) == 0
+    assert out.stat().st_mtime_ns != before
+    assert "nominal" not in capsys.readouterr().out
+
+
+def test_what_changes_nothing_is_said(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skip_without_gl()
+    out = str(tmp_path / "film.mp4")
+    arguments = ["--friction", "0.5", "--size", "100x100", "--seconds", "0.1", "--out", out]
+    assert main(["watch", str(run), *arguments]) == 0
+    said = capsys.readouterr()
+    assert f"mixedne: friction changes nothing in {PENDULUM}" in said.err
+    assert said.out.startswith(f"{PENDULUM}, mass × 1, friction × 0.5, action noise 0: return ")
+    assert f"The film is {out}" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "--out", "a.mp4"], "there is no policy at nowhere"),
+        (["RUN"], "--out"),
+        (["RUN", "--out", "a.gif"], "the film must end in .mp4, not a.gif"),
+        (["RUN", "--out", "no/such/a.mp4"], "there is no folder"),
+        (["RUN", "--out", "a.mp4", "--mass", "0"], "mass must be above 0, not 0.0"),
+        (["RUN", "--out", "a.mp4", "--mass", "paper"], "--mass"),
+        (["RUN", "--out", "a.mp4", "--size", "big"], "size must be WIDTHxHEIGHT"),
+        (["RUN", "--out", "a.mp4", "--size", "99x99"], "size must be even numbers, not 99x99"),
+        (["RUN", "--out", "a.mp4", "--body-mass", "pole"], "must be NAME=FACTOR, not 'pole'"),
+        (["RUN", "--out", "a.mp4", "--camera", "track"], "has no camera 'track'"),
+        (["RUN", "--out", "a.mp4", "--task", "toy"], "but toy has 1 and 1"),
+    ],
+)
+def test_bad_input_gets_one_sentence(
+    arguments: list[str],
+    message: str,
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", *(str(run) if x == "RUN" else x for x in arguments)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("mixedne: ")
+    assert message in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["pendulum"]
+
+
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """A shell lets what it starts in the background ignore SIGINT, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    skip_without_gl()
+    save_policy(tmp_path / "cheetah", random_policy("HalfCheetah-v5"))
+    with subprocess.Popen(
+        [*COMMAND, "watch", "cheetah", "--size", "64x64", "--out", "a.mp4"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Film a.mp4: 1 of")
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["cheetah"]
