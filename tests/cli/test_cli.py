@@ -94,7 +94,7 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["saddle", "--learning-rate", "nan"], "learning_rate must be finite, not nan"),
         (["theorems", "--samples", "1"], "samples must be at least 2, not 1"),
         (["sadle"], "did you mean 'saddle'?"),
-        (["report", "runs"], "the command report is not there yet"),
+        (["export", "runs"], "the command export is not there yet"),
         (["saddle", "--first-seed", "9223372036854775807"], "first_seed must be at most"),
         (
             [],

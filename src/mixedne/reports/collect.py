@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from mixedne.evaluation.captions import read_caption
 from mixedne.reports import numbers, words
 from mixedne.reports.found import Found, find
 from mixedne.reports.frames import AXES, Film, Made, Report
@@ -40,7 +41,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
         published=published(runs["task"].unique(maintain_order=True)),
         saddle=saddle,
         runs=runs.drop("identity", "versions") if runs.height else None,
-        films=tuple(Film(path, path.stem) for path in dict.fromkeys(found.films)),
+        films=tuple(map(_film, dict.fromkeys(found.films))),
         made=_made(found, runs, paths),
         missing=tuple(_missing(found, runs)),
         counts={
@@ -49,6 +50,15 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
             "episodes": int(runs["episodes"].sum()),
         },
     )
+
+
+def _film(path: Path) -> Film:
+    """A film with what it says of itself; one from elsewhere has its name alone."""
+    caption = read_caption(path)
+    if caption is None:
+        return Film(path, path.stem)
+    reached = "" if caption["return"] is None else f", return {caption['return']:.1f}"
+    return Film(path, f"{caption['task']}, {caption['run']}: {caption['shift']}{reached}")
 
 
 def _saddle(found: Found) -> pl.DataFrame | None:
