@@ -33,3 +33,16 @@ LOOKS: dict[tuple[str, str | None], Look] = {
     ("mixedne-ld", "coupled"): Look("MixedNE-LD, coupled chains", "#CC79A7", "-", "D"),
 }
 """By solver and kind of inner chain; colours from Okabe and Ito's palette."""
+
+SOLVERS: dict[str, Look] = {
+    "mixedne-ld": Look("MixedNE-LD", "#009E73", "-", "o"),
+    "gad": Look("GAD", "#D55E00", "-.", "s"),
+    "extra-adam": Look("Extra-Adam", "#0072B2", "--", "^"),
+    "sac": Look("SAC", "#CC79A7", ":", "D"),
+}
+"""By solver of training; SAC, which has none, stands under its own name."""
+
+FURTHER_COLORS = ("#E69F00", "#56B4E9", "#000000")
+FURTHER_LINES = ((0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 2.5)), (0, (8, 2, 2, 2)))
+FURTHER_MARKERS = ("v", "P", "X", "*", "<")
+"""For further curves: taken in turn, so that sixty differ. The palette's yellow is too light."""
