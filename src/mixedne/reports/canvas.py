@@ -1,7 +1,7 @@
 """What all figures have in common: the sheet, its title, legend and note, and their files."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ SMALL = 8
 TRAINING = Line2D([], [], color="0.5", linewidth=0, marker="|", markersize=11, markeredgewidth=1.2)
 """What a legend shows for the line at the shift of training."""
 
+TASKS_ON_A_SHEET = 4
+"""Where a task has a row of its own, as many as a printed page holds at a readable size."""
+
 Named = tuple[str, Figure]
 """The name that a figure's files get, without suffix, and the figure."""
 
@@ -45,7 +48,9 @@ def open_sheet(width: float, height: float, title: str) -> tuple[Figure, SubFigu
     if title:
         figure.suptitle(textwrap.fill(title, int(12 * width)), fontsize=10)
     # Labels of the panels' part and the legend of the whole then do not fall on each other.
-    return figure, figure.subfigures()
+    body = figure.subfigures()
+    assert isinstance(body, SubFigure)
+    return figure, body
 
 
 def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None:
@@ -56,7 +61,7 @@ def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None
     columns = max(1, min(len(legend), int(14.5 * width / (longest + 7))))
     rows = -(-len(legend) // columns)
     title_lines = figure.get_suptitle().count("\n") + bool(figure.get_suptitle())
-    lines = 1.1 * title_lines + rows + words.count("\n") + 2
+    lines = 1.1 * title_lines + rows + words.count("\n") + 1.4
     figure.set_size_inches(width, height + 0.18 * lines)
     if legend or note:
         shown = figure.legend(
@@ -72,9 +77,27 @@ def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None
         shown.get_title().set_multialignment("center")
 
 
+def sheets(
+    rows: pl.DataFrame, most: int | None = TASKS_ON_A_SHEET
+) -> Iterator[tuple[list[str], str, pl.DataFrame]]:
+    """The rows of ``most`` tasks at a time: parts of a name, words, rows.
+
+    The first sheet has no part of a name, and without rows there is no sheet.
+    """
+    tasks = rows["task"].unique(maintain_order=True)
+    most = most or max(len(tasks), 1)
+    count = -(-len(tasks) // most)
+    for place in range(count):
+        own = tasks.slice(place * most, most)
+        words = f" ({place + 1} of {count})" if count > 1 else ""
+        part = rows.filter(pl.col("task").is_in(own.to_list()))
+        yield [f"part{place + 1}"] if place else [], words, part
+
+
 def say_in(axes: Axes, words: str) -> None:
     """A panel without data says so."""
-    axes.set(xticks=[], yticks=[])
+    # Not by taking the ticks away: other panels may share them.
+    axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color="0.45")
 
 
@@ -147,15 +170,8 @@ def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", of: str = "") -> str:
     return note
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path, settings: Mapping[Any, Any] = LITERAL) -> None:
     """Write a figure; the suffix says the format. The same figure gives the same bytes."""
-    with mpl.rc_context(LITERAL), write_beside(path) as temporary:
+    with mpl.rc_context(dict(settings)), write_beside(path) as temporary:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         figure.savefig(temporary, metadata=metadata)
-
-
-def spread(values: Sequence[float], most: int, keep: float | None = None) -> list[int]:
-    """Places of at most ``most`` of the values, evenly, with that of ``keep`` if it is there."""
-    step = -(-len(values) // most)
-    first = list(values).index(keep) % step if keep in values else 0
-    return list(range(first, len(values), step))

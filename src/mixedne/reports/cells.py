@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from mixedne.reports.canvas import spread
+from mixedne.reports.ticks import evenly, multiples
 
 RETURNS = "cividis"
 """From dark to light: the same to the colour-blind, and in grey."""
@@ -69,10 +69,9 @@ def draw_cells(
     norm: Normalize,
     *,
     colors: str = RETURNS,
-    keep: tuple[float | None, float | None] = (None, None),
-    most: int = 6,
+    most: int = 7,
 ) -> QuadMesh:
-    """Colour the cells; what has no number is hatched. Ticks name the values, not all of many."""
+    """Colour the cells; what has no number is hatched. Ticks name the values."""
     axes.patch.set(**NO_NUMBER)
     mesh = axes.pcolormesh(
         np.arange(len(it.xs) + 1) - 0.5,
@@ -83,16 +82,28 @@ def draw_cells(
         edgecolors="face",
         linewidth=0.1,
     )
-    across, up = spread(it.xs, most, keep[0]), spread(it.ys, most, keep[1])
-    axes.set_xticks(across, [f"{it.xs[place]:.3g}" for place in across])
-    axes.set_yticks(up, [f"{it.ys[place]:.3g}" for place in up])
+    axes.set_xticks(*_ticks(it.xs, most))
+    axes.set_yticks(*_ticks(it.ys, most))
     axes.tick_params(labelsize=7.5, length=2)
     return mesh
 
 
-def position(value: float, among: Sequence[float]) -> float | None:
+def _ticks(among: Sequence[float], most: int) -> tuple[list[float], list[str]]:
+    """Places and words: of every value, or of round ones where there are many."""
+    if len(among) <= most:
+        return list(range(len(among))), [f"{value:.3g}" for value in among]
+    low, high = among[0], among[-1]
+    shown = (
+        multiples(low, high, most) if low > 0 and high > 3 * low else evenly(low, high, most - 2)
+    )
+    return [float(np.interp(value, among, range(len(among)))) for value in shown], [
+        f"{value:g}" for value in shown
+    ]
+
+
+def position(value: float | None, among: Sequence[float]) -> float | None:
     """Where a value lies in units of cells; None if it is outside of them."""
-    if not among or not among[0] <= value <= among[-1]:
+    if value is None or not among[0] <= value <= among[-1]:
         return None
     return float(np.interp(value, among, np.arange(len(among))))
 

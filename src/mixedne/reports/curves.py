@@ -1,5 +1,6 @@
 """Panels of curves: a mean and its interval, or single runs, against something along the axis."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,20 +12,24 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from mixedne.reports.canvas import LITERAL, TRAINING, close_sheet, open_sheet, say_in
 from mixedne.reports.style import Look
-
-NICE = (1, 0.5, 2, 0.1, 10, 0.25, 4, 0.2, 5, 1.5, 0.75, 3, 0.05, 20, 8, 1.25, 0.01, 100, 0.9, 1.1)
-"""Ticks of axes that hold multiples, the most welcome first."""
+from mixedne.reports.ticks import ROUND, multiples
 
 SIZES = {1: (5.2, 3.4), 2: (3.7, 2.7), 3: (3.0, 2.3), 4: (2.5, 2.0)}
 """Width and height of a panel in inches, by the number of columns."""
 
+MOST_MARKERS = 12
+"""On a line; markers of further points would cover it."""
+
 REFERENCE = "0.5"
 """The grey of curves that are not the runs' own."""
+
+
+Kind = Literal["plain", "multiples", "counts", "log counts"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Axis:
     """What runs along a panel."""
 
     label: str
-    kind: Literal["plain", "multiples", "counts", "log counts"] = "plain"
+    kind: Kind = "plain"
     """Multiples have a logarithmic axis, counts are written as 200k."""
     training: float | None = None
     """Where the runs were trained."""
@@ -115,7 +120,8 @@ def draw_panels(
 
 
 def _draw_panel(axes: Axes, panel: Panel, width: float, empty: str) -> None:
-    axes.set_title(panel.title, fontsize=9)
+    title = textwrap.fill(panel.title, int(14 * width), break_long_words=False)
+    axes.set_title(title, fontsize=9)
     shown = [it for it in panel.curves if np.isfinite(_shown(it, panel.axis)[1]).any()]
     if not shown:
         say_in(axes, empty)
@@ -125,7 +131,7 @@ def _draw_panel(axes: Axes, panel: Panel, width: float, empty: str) -> None:
     if panel.axis.training is not None:
         axes.axvline(panel.axis.training, color="0.6", linewidth=0.8, zorder=0, label="training")
     _scale(axes, panel, width)
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
 
 
 def _draw_curve(axes: Axes, it: Curve, axis: Axis, place: int, count: int) -> None:
@@ -138,10 +144,17 @@ def _draw_curve(axes: Axes, it: Curve, axis: Axis, place: int, count: int) -> No
         axes.fill_between(
             x, low, high, color=color, alpha=0.16, linewidth=0, zorder=1, label=it.look.label
         )
-    every = -(-len(x) // 8) if len(x) > 12 else 1
-    axes.plot(
-        x, value, label=it.look.label, markevery=(place * every // count, every), **_style(it)
-    )
+    marks = _marked(np.log(x) if _is_log(axis, x) else x, place / count)
+    axes.plot(x, value, label=it.look.label, markevery=marks, **_style(it))
+
+
+def _marked(x: NDArray[np.float64], shift: float) -> list[int]:
+    """Points that get a marker: all of few, else some, evenly along the axis."""
+    if len(x) <= MOST_MARKERS:
+        return list(range(len(x)))
+    gap = (x[-1] - x[0]) / (MOST_MARKERS - 4)
+    wanted = np.arange(x[0] + shift * gap, x[-1] + gap / 100, gap)
+    return sorted({int(np.abs(x - each).argmin()) for each in wanted})
 
 
 def _style(it: Curve) -> dict[str, Any]:
@@ -184,34 +197,27 @@ def _scale(axes: Axes, panel: Panel, width: float) -> None:
     kind = panel.axis.kind
     x = np.concatenate([_shown(it, panel.axis)[0] for it in panel.curves])
     room = int(1.7 * width)
-    if kind == "multiples" and x.min() > 0:
+    if _is_log(panel.axis, x):
         axes.set_xscale("log")
-        ticks = readable_ticks(x.min(), x.max(), room)
+        axes.xaxis.set_minor_locator(LogLocator(subs=range(1, 10)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if kind == "multiples" and x.min() > 0:
+        ticks = multiples(x.min(), x.max(), room)
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     elif kind == "log counts":
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(numticks=room + 1))
+        is_short = x.max() < 100 * x.min()
+        axes.xaxis.set_major_locator(
+            LogLocator(subs=(1, 2, 5) if is_short else (1,), numticks=room + 1)
+        )
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(room))
+        axes.xaxis.set_major_locator(MaxNLocator(room, steps=ROUND))
         if kind == "counts":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    if axes.get_xscale() == "log":
-        axes.xaxis.set_minor_locator(NullLocator() if kind == "multiples" else LogLocator(subs="auto"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def readable_ticks(low: float, high: float, room: int) -> list[float]:
-    """At most about ``room`` round multiples within a range, apart on a logarithmic axis."""
-    apart = np.log(high / low) / max(room, 1) * 0.95
-    ticks: list[float] = []
-    for tick in NICE:
-        if low <= tick <= high and all(abs(np.log(tick / other)) >= apart for other in ticks):
-            ticks.append(tick)
-    if len(ticks) < 3 and high > low:
-        between = MaxNLocator(room).tick_values(low, high)
-        ticks = [float(tick) for tick in between if low <= tick <= high]
-    return sorted(ticks) or [low]
+def _is_log(axis: Axis, x: NDArray[np.float64]) -> bool:
+    return axis.kind == "log counts" or (axis.kind == "multiples" and bool(x.min() > 0))
 
 
 def _numbers(column: pl.Series) -> NDArray[np.float64]:

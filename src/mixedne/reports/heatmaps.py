@@ -24,6 +24,7 @@ from mixedne.reports.canvas import (
     return_words,
     say_in,
     seeds_note,
+    sheets,
     solver_looks,
 )
 from mixedne.reports.cells import (
@@ -48,6 +49,7 @@ from mixedne.reports.words import (
     in_order,
     safe_name,
     short_axis,
+    statistic_name,
     ways_of_testing,
     where,
 )
@@ -72,8 +74,9 @@ def draw_heatmaps(report: Report, statistic: str = "mean") -> Iterator[Named]:
             pair = f"{short_axis(str(x))} and {short_axis(str(y))}"
             title = f"{agent_words(agent)}, {delta_words(delta)}: return against {pair}{words}"
             parts = [f"map-{agent_name(agent)}-{delta_name(delta)}", str(x), str(y), *names]
-            suffix = [] if statistic == "mean" else [statistic]
-            yield safe_name(*parts, *suffix), _draw(tested, title, statistic)
+            parts += statistic_name(statistic)
+            for part, part_words, shown in sheets(tested):
+                yield safe_name(*parts, *part), _draw(shown, title + part_words, statistic)
 
 
 def baseline_of(rows: pl.DataFrame, labels: Sequence[str]) -> str:
@@ -98,7 +101,7 @@ def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
             xs, ys = (sorted(own[name].unique()) for name in ("x", "y"))
             tables = {label: cells(where(own, label=label), xs, ys) for label in labels}
             _draw_row(body, list(line), tables, baseline, axes_names)
-            line[0].set_ylabel(str(task), fontsize=9, fontweight="bold")
+            line[0].set_ylabel(str(task), fontsize=SMALL, fontweight="bold")
         titles = [*labels, *(f"{label} − {baseline}" for label in others)]
         for axes, words in zip(grid[0], titles, strict=True):
             axes.set_title(textwrap.fill(words, 24), fontsize=SMALL)
@@ -106,7 +109,7 @@ def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
         body.supylabel(axis_words(axes_names[1]), fontsize=9)
         of = "" if statistic == "mean" else f" of each run's {STATISTICS[statistic]}"
         note = f"Colours: {return_words(statistic)}. {seeds_note(rows, 'Cells', of)}"
-        close_sheet(figure, _legend(rows, grid.flat, f"below {baseline}"), note)
+        close_sheet(figure, _legend(rows, grid.flat, f"worse than {baseline}"), note)
     return figure
 
 
@@ -156,24 +159,21 @@ def _draw_panel(
         say_in(axes, "not evaluated")
         return None
     nominal = (NOMINAL.get(axes_names[0]), NOMINAL.get(axes_names[1]))
-    mesh = draw_cells(axes, it, norm, colors=colors, keep=nominal)
+    mesh = draw_cells(axes, it, norm, colors=colors)
     if colors == DIFFERENCES:
         up, across = np.nonzero(np.ma.filled(it.values < 0, False))
         axes.plot(across, up, label="below", **BELOW_MARK)
-    place = [
-        None if value is None else position(value, among)
-        for value, among in zip(nominal, (it.xs, it.ys), strict=True)
-    ]
-    if None not in place:
-        axes.plot(*([each] for each in place), label="training", **NOMINAL_MARK)
+    across_at, up_at = position(nominal[0], it.xs), position(nominal[1], it.ys)
+    if across_at is not None and up_at is not None:
+        axes.plot([across_at], [up_at], label="training", **NOMINAL_MARK)
     return mesh
 
 
 def _legend(rows: pl.DataFrame, panels: Iterable[Axes], below: str) -> dict[str, Artist]:
     """Of the marks that are there."""
     every = list(panels)
-    marks = {line.get_label() for axes in every for line in axes.lines if len(line.get_xdata())}
-    masked = any(np.ma.count_masked(mesh.get_array()) for axes in every for mesh in meshes(axes))
+    marks = {line.get_label() for axes in every for line in axes.lines if np.size(line.get_xdata())}
+    masked = any(np.ma.is_masked(mesh.get_array()) for axes in every for mesh in meshes(axes))
     found: dict[str, Artist] = {}
     if "training" in marks:
         found["training"] = Line2D([], [], **NOMINAL_MARK)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 from matplotlib.figure import Figure
 
-from mixedne.reports.canvas import Named, seeds_note, solver_looks
-from mixedne.reports.curves import Axis, Curve, Panel, curve, draw_panels
+from mixedne.reports.canvas import Named, seeds_note, sheets, solver_looks
+from mixedne.reports.curves import Axis, Curve, Kind, Panel, curve, draw_panels
 from mixedne.reports.frames import Report
 from mixedne.reports.style import Look
 from mixedne.reports.words import (
@@ -36,14 +36,16 @@ def draw_learning(report: Report) -> Iterator[Named]:
         name = f"learning-{agent_name(agent)}-{delta_name(delta)}"
         suffix = [] if source == "evaluation" else [str(source)]
         y = SOURCES.get(str(source), str(source))
-        yield safe_name(name, *suffix), _draw(rows, title, y, is_vpg=agent == "vpg")
+        for part, words, shown in sheets(rows):
+            figure = _draw(shown, title + words, y, is_vpg=agent == "vpg")
+            yield safe_name(name, *suffix, *part), figure
 
 
 def _draw(rows: pl.DataFrame, title: str, y: str, *, is_vpg: bool) -> Figure:
     looks = solver_looks(rows.select("solver", "label").unique(maintain_order=True).iter_rows())
     longest = rows["seconds"].max() or 0.0
     unit, unit_name = next((size, name) for least, size, name in UNITS if longest >= least)  # type: ignore[operator]
-    counts = "log counts" if is_vpg else "counts"
+    counts: Kind = "log counts" if is_vpg else "counts"
     axes = {
         "step": (Axis("environment samples" if is_vpg else "environment steps", counts), 1.0),
         "updates": (Axis("inner updates", counts), 1.0),
@@ -65,9 +67,7 @@ def _draw(rows: pl.DataFrame, title: str, y: str, *, is_vpg: bool) -> Figure:
     )
 
 
-def _curves(
-    rows: pl.DataFrame, looks: Mapping[str, Look], x: str, scale: float
-) -> list[Curve]:
+def _curves(rows: pl.DataFrame, looks: Mapping[str, Look], x: str, scale: float) -> list[Curve]:
     """Of the rows that know where they are along ``x``."""
     rows = rows.filter(pl.col(x).is_not_null())
     by_label = {label: where(rows, label=label) for label in looks}

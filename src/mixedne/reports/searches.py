@@ -1,4 +1,4 @@
-"""What hyperparameter searches found: nominal return at the values tried, a panel a solver and δ."""
+"""What hyperparameter searches found: nominal return at the values that were tried."""
 
 import textwrap
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from mixedne.reports.canvas import (
 from mixedne.reports.cells import cells, draw_cells, no_number_patch, range_of
 from mixedne.reports.frames import Report
 from mixedne.reports.style import SOLVERS
-from mixedne.reports.words import SETTINGS, agent_words, delta_words, in_order, safe_name
+from mixedne.reports.words import SETTINGS, agent_words, delta_words, safe_name
 
 PANEL = ["agent", "delta", "solver", "fixed", "setting_x", "setting_y"]
 """The columns whose values name a panel."""
@@ -104,7 +104,7 @@ def _draw_panel(axes: Axes, rows: pl.DataFrame, norm: Normalize) -> QuadMesh:
                 inset = 0.06 if column == "chosen" else 0.14
                 corner, side = (across - 0.5 + inset, up - 0.5 + inset), 1 - 2 * inset
                 axes.add_patch(Rectangle(corner, side, side, label=column, **look))
-        if it.values.size <= MOST_WRITTEN and not it.values.mask[up, across]:
+        if it.values.size <= MOST_WRITTEN and not np.ma.getmaskarray(it.values)[up, across]:
             _write(axes, (across, up), row["value"], norm)
     return mesh
 
@@ -121,6 +121,6 @@ def _legend(rows: pl.DataFrame, drawn: list[QuadMesh]) -> dict[str, Artist]:
         for column, look in MARKS.items()
         if rows[column].any()
     }
-    if any(np.ma.count_masked(mesh.get_array()) for mesh in drawn):
+    if any(np.ma.is_masked(mesh.get_array()) for mesh in drawn):
         found["no number: not tried, or an invalid episode"] = no_number_patch()
     return found

@@ -43,6 +43,7 @@ SOLVERS: dict[str, Look] = {
 """By solver of training; SAC, which has none, stands under its own name."""
 
 FURTHER_COLORS = ("#E69F00", "#56B4E9", "#000000")
-FURTHER_LINES = ((0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 2.5)), (0, (8, 2, 2, 2)))
-FURTHER_MARKERS = ("v", "P", "X", "*", "<")
-"""For further curves: taken in turn, so that sixty differ. The palette's yellow is too light."""
+FURTHER_LINES = ((0, (3, 1, 1, 1, 1, 1)), (0, (10, 2)), (0, (1, 3)), (0, (6, 2, 2, 2)))
+FURTHER_MARKERS = ("P", "v", "X", "*", "<")
+"""For further curves, taken in turn: sixty differ, and twenty in grey. Without the palette's
+yellow, which is too light."""

@@ -14,8 +14,15 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from mixedne.reports.canvas import Named, return_words, seeds_note, solver_looks
-from mixedne.reports.curves import Axis, Curve, Panel, curve, draw_panels
+from mixedne.reports.canvas import (
+    TASKS_ON_A_SHEET,
+    Named,
+    return_words,
+    seeds_note,
+    sheets,
+    solver_looks,
+)
+from mixedne.reports.curves import Axis, Curve, Kind, Panel, curve, draw_panels
 from mixedne.reports.frames import STATISTICS, Report
 from mixedne.reports.style import SOLVERS, Look
 from mixedne.reports.words import (
@@ -27,6 +34,7 @@ from mixedne.reports.words import (
     in_order,
     safe_name,
     short_axis,
+    statistic_name,
     ways_of_testing,
     where,
 )
@@ -70,14 +78,13 @@ def draw_sweeps(report: Report, statistic: str = "mean") -> Iterator[Named]:
     for choice in (it for kind in kinds for it in kind(rows)):
         for (axis,), of_axis in choice.rows.group_by("axis", maintain_order=True):
             for names, words, tested in ways_of_testing(of_axis):
-                shown = _comparable(tested, choice)
-                if shown.is_empty():
-                    continue
-                suffix = [] if statistic == "mean" else [statistic]
-                title = f"{choice.title}: return against {short_axis(str(axis))}{words}"
-                own = where(published, axis=axis)
-                figure = _draw(choice, shown, own, str(axis), title, statistic)
-                yield safe_name(choice.name, str(axis), *names, *suffix), figure
+                most = TASKS_ON_A_SHEET if choice.over_deltas else None
+                for part, part_words, shown in sheets(_comparable(tested, choice), most):
+                    title = f"{choice.title}: return against {short_axis(str(axis))}{words}"
+                    own = where(published, axis=axis)
+                    name = [choice.name, str(axis), *names, *statistic_name(statistic), *part]
+                    figure = _draw(choice, shown, own, str(axis), title + part_words, statistic)
+                    yield safe_name(*name), figure
 
 
 def each_delta(rows: pl.DataFrame) -> Iterator[Choice]:
@@ -128,8 +135,7 @@ def one_player(rows: pl.DataFrame) -> Iterator[Choice]:
     players = pl.when(alone).then(pl.lit(", one player (δ = 0)"))
     named = rows.filter(alone | robust).with_columns(
         (
-            pl.col("label")
-            + players.otherwise(pl.lit(f", two players (δ = {TWO_PLAYER_DELTA:g})"))
+            pl.col("label") + players.otherwise(pl.lit(f", two players (δ = {TWO_PLAYER_DELTA:g})"))
         ).alias(CURVE)
     )
     for (agent,), group in named.group_by("agent", maintain_order=True):
@@ -160,7 +166,7 @@ def _draw(
         rows.select(choice.published_by).unique(), on=choice.published_by, how="semi",
         nulls_equal=True,
     )  # fmt: skip
-    kind = "multiples" if axis in MULTIPLES else "plain"
+    kind: Kind = "multiples" if axis in MULTIPLES else "plain"
     along = Axis(axis_words(axis), kind, NOMINAL.get(axis))
     tasks = in_order(rows, "task")
     deltas = sorted(rows["delta"].unique(), key=lambda it: (it is None, it))
@@ -171,7 +177,10 @@ def _draw(
         Panel(
             _panel_title(place),
             along,
-            [*published_curves(where(own, **place)), *_curves(where(rows, **place), looks)],
+            [
+                *_published(where(own, **place), with_agent=choice.compared == "agent"),
+                *_curves(where(rows, **place), looks),
+            ],
         )
         for place in places
     ]
@@ -195,12 +204,14 @@ def _curves(rows: pl.DataFrame, looks: Mapping[str, Look]) -> list[Curve]:
     return [curve(it, looks[label]) for label, it in by_label.items() if len(it)]
 
 
-def published_curves(rows: pl.DataFrame) -> list[Curve]:
+def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
     """Curves of others, in grey, with the marks of their solvers and the name of their source."""
     curves = []
     keys = ["solver", "agent", "delta", "label", "source"]
-    for (solver, _, _, label, source), it in rows.group_by(keys, maintain_order=True):
+    for (solver, agent, _, label, source), it in rows.group_by(keys, maintain_order=True):
         own = SOLVERS.get(str(solver or "sac"), SOLVERS["sac"])
-        look = Look(f"{label} ({source})", own.color, own.line, own.marker)
+        method = {"agent": agent, "solver": solver, "label": label}
+        words = _with_agent(method) if with_agent else label
+        look = Look(f"{words} ({source})", own.color, own.line, own.marker)
         curves.append(curve(it, look, is_reference=True))
     return curves

@@ -63,6 +63,11 @@ def safe_name(*parts: str | None) -> str:
     return "-".join(part[:LONGEST_NAME].strip("-.") or "unnamed" for part in cleaned)
 
 
+def statistic_name(statistic: str) -> list[str]:
+    """A statistic in a file's name; the mean goes without saying."""
+    return [] if statistic == "mean" else [statistic]
+
+
 def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.DataFrame]]:
     """The rows of each way of acting and of scaling masses: parts of a name, words, rows.
 
