@@ -21,13 +21,17 @@ import polars as pl
 from mixedne.evaluation.estimators import Student
 from mixedne.evaluation.statistics import seed_means, shift_summary
 from mixedne.evaluation.table import read_table
-from mixedne.reports.bands import Band, draw_bands
-from mixedne.reports.sweep import save_figure
+from mixedne.reports.canvas import save_figure
+from mixedne.reports.curves import Axis, Curve, Panel, draw_panels
+from mixedne.reports.frames import AXES, INTERVALS
+from mixedne.reports.style import SOLVERS as LOOKS
+from mixedne.reports.style import Look
+from mixedne.reports.words import ACTING as ACTING_WORDS
 from mixedne.tasks.toy import NOMINAL_RHO
 from mixedne.tasks.toy_optimum import optimal_return
 from mixedne.training.metrics import read_metrics
 
-SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
+SOLVERS = {solver: LOOKS[solver] for solver in ("mixedne-ld", "gad", "extra-adam")}
 DELTAS = (0.1, 0.0)
 ACTING = ("stochastic", "mean")
 EVALUATION = "evaluation.parquet"
@@ -56,36 +60,43 @@ def evaluations(runs: Runs) -> pl.DataFrame:
 def kinds() -> Iterator[tuple[float, str, str]]:
     """δ, solver, and the solver's name for people."""
     for delta in DELTAS:
-        for solver, words in SOLVERS.items():
-            yield delta, solver, words
+        for solver, look in SOLVERS.items():
+            yield delta, solver, look.label
 
 
-def rho_panels(table: pl.DataFrame, acting: str) -> dict[str, dict[str, Band]]:
-    """Return against ρ."""
+def rho_panels(table: pl.DataFrame, acting: str) -> list[Panel]:
+    """Return against ρ, and the best that is possible."""
+    grid = sorted(table["rho"].unique())
+    optimum = Curve(
+        grid, [optimal_return(rho) for rho in grid], Look("optimum", "", "-", ""), is_reference=True
+    )
     summary = shift_summary(table.filter(pl.col("acting") == acting)).sort("rho")
-    panels: dict[str, dict[str, Band]] = {f"δ = {delta:g}": {} for delta in DELTAS}
-    for delta, solver, words in kinds():
-        rows = summary.filter((pl.col("delta") == delta) & (pl.col("solver") == solver))
-        columns = ("rho", "mean_return", "mean_return_low", "mean_return_high")
-        if len(rows):
-            panels[f"δ = {delta:g}"][words] = Band(*(rows[name].to_list() for name in columns))
+    panels = []
+    for delta in DELTAS:
+        curves = [optimum]
+        for solver, look in SOLVERS.items():
+            rows = summary.filter((pl.col("delta") == delta) & (pl.col("solver") == solver))
+            columns = ("mean_return", "mean_return_low", "mean_return_high")
+            if len(rows):
+                value, low, high = (rows[name].to_numpy() for name in columns)
+                curves.append(Curve(rows["rho"].to_numpy(), value, look, low, high))
+        panels.append(Panel(f"δ = {delta:g}", Axis(AXES["rho"], training=NOMINAL_RHO), curves))
     return panels
 
 
-def sample_panels(runs: Runs) -> dict[str, dict[str, Band]]:
+def sample_panels(runs: Runs) -> list[Panel]:
     """Training return against the environment samples taken."""
-    panels: dict[str, dict[str, Band]] = {f"δ = {delta:g}": {} for delta in DELTAS}
-    for delta, solver, words in kinds():
-        curves = [_curve(path) for _, path in runs[delta, solver]]
-        if not curves:
-            continue
-        returns = np.array([values for _, values in curves]).T
-        estimates = [Student().mean(point) for point in returns]
-        centre, low, high = zip(*estimates, strict=True)
-        has_interval = low[0] is not None
-        panels[f"δ = {delta:g}"][words] = Band(
-            curves[0][0], centre, *((low, high) if has_interval else ())
-        )
+    panels = []
+    for delta in DELTAS:
+        curves = []
+        for solver, look in SOLVERS.items():
+            found = [_curve(path) for _, path in runs[delta, solver]]
+            if found:
+                returns = np.array([values for _, values in found]).T
+                estimates = np.array([Student().mean(point) for point in returns], dtype=float)
+                value, low, high = estimates.T
+                curves.append(Curve(found[0][0], value, look, low, high))
+        panels.append(Panel(f"δ = {delta:g}", Axis("environment samples", "log counts"), curves))
     return panels
 
 
@@ -148,27 +159,26 @@ def main() -> None:
     for folder in arguments.folders:
         runs = find_runs(folder, arguments.seeds)
         table = evaluations(runs)
-        grid = sorted(table["rho"].unique())
-        best = {"optimum": Band(grid, [optimal_return(rho) for rho in grid])}
-        print(
-            f"\n## {folder.name}\n\noptimum: " + ", ".join(f"{x:.0f}" for x in best["optimum"][1])
-        )
+        optimum = (f"{optimal_return(rho):.0f}" for rho in sorted(table["rho"].unique()))
+        print(f"\n## {folder.name}\n\noptimum: {', '.join(optimum)}")
         for seeds in (5, arguments.seeds):
             print_tables(runs, table, seeds)
+        note = f"Lines: mean over training seeds. Bands: {INTERVALS['mean']}."
         for acting in ACTING:
-            figure = draw_bands(
+            figure = draw_panels(
                 rho_panels(table, acting),
-                x="ρ: how often a random action replaces the agent's",
+                title=f"{folder.name}: VPG on the toy MDP, {ACTING_WORDS[acting]}",
                 y="return of an episode",
-                reference=best,
-                training=NOMINAL_RHO,
+                note=note,
+                share_rows=True,
             )
             save_figure(figure, arguments.out / f"{folder.name}-rho-{acting}.png")
-        figure = draw_bands(
+        figure = draw_panels(
             sample_panels(runs),
-            x="environment samples",
+            title=f"{folder.name}: VPG on the toy MDP",
             y="return while training",
-            log_x=True,
+            note=note,
+            share_rows=True,
         )
         save_figure(figure, arguments.out / f"{folder.name}-samples.png")
 

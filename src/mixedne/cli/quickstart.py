@@ -134,11 +134,25 @@ Examples:
             )
 
     def _draw(self, out: Path, table: "pl.DataFrame") -> None:
-        from mixedne.reports.sweep import draw_sweep, save_figure
+        from mixedne.reports.canvas import save_figure, solver_looks
+        from mixedne.reports.curves import Axis, Curve, Panel, draw_panels
+        from mixedne.reports.frames import AXES
 
-        curves = {words: by_run(table, name) for name, (words, _, _) in CASES.items()}
-        title = f"{TASK}: DDPG trained at mass 1, {self.steps:,} steps, {self.seeds} seeds"
-        save_figure(draw_sweep(curves, "mass", title), out / "mass.png")
+        looks = solver_looks((solver, words) for words, solver, _ in CASES.values())
+        curves = []
+        for name, (words, _, _) in CASES.items():
+            runs = by_run(table, name)
+            mean = runs.drop("run").group_by("mass", maintain_order=True).mean()
+            single = [(run["mass"], run["return"]) for _, run in runs.group_by("run")]
+            curves.append(Curve(mean["mass"], mean["return"], looks[words], runs=single))
+        title = f"DDPG trained at mass 1, {self.steps:,} steps, {self.seeds} seeds"
+        figure = draw_panels(
+            [Panel(TASK, Axis(AXES["mass"], "multiples", training=1.0), curves)],
+            title=title,
+            y="return of an episode",
+            note="Bold: mean of the runs; thin: each run.",
+        )
+        save_figure(figure, out / "mass.png")
 
 
 def by_run(table: "pl.DataFrame", name: str) -> "pl.DataFrame":

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from mixedne.evaluation.captions import read_caption
-from mixedne.reports import numbers, words
+from mixedne.reports import methods, numbers
 from mixedne.reports.found import Found, find
 from mixedne.reports.frames import AXES, Film, Made, Report
 from mixedne.reports.learned import learning
@@ -117,7 +117,7 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
     )
     if alone.height:
         named = (
-            f"{words.method_in_words(row['agent'], row['label'], row['delta'])} on {row['task']}"
+            f"{methods.method_in_words(row['agent'], row['label'], row['delta'])} on {row['task']}"
             for row in alone.iter_rows(named=True)
         )
         yield f"A single training seed, so no interval: {_names(named)}."
@@ -131,8 +131,8 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
         pl.col("body_masses").is_not_null() | pl.col("geom_frictions").is_not_null()
     )
     if single.height:
-        count = single["episodes"].sum()
-        yield f"{count} episodes with single bodies or geoms changed are not drawn."
+        episodes = single["episodes"].sum()
+        yield f"{episodes} episodes with single bodies or geoms changed are not drawn."
 
 
 def _made(found: Found, runs: pl.DataFrame, paths: Iterable[Path]) -> Made:
@@ -154,7 +154,7 @@ def _made(found: Found, runs: pl.DataFrame, paths: Iterable[Path]) -> Made:
         versions=tuple(dict.fromkeys(map(_versions, filter(None, [*versions, *tested])))),
         machines=tuple(dict.fromkeys(str(machine) for machine in machines if machine)),
         seeds=tuple(
-            (words.method_in_words(agent, label, delta), words.numbers_in_words(numbers))
+            (methods.method_in_words(agent, label, delta), methods.numbers_in_words(numbers))
             for agent, label, delta, numbers in seeds.iter_rows()
         ),
         sources=tuple(dict.fromkeys(str(path) for path in paths)),
@@ -170,7 +170,7 @@ def _train_commands(configs: Iterable[dict[str, Any]]) -> list[str]:
             seeds.setdefault(command.replace(f" --seed {seed}", ""), []).append(seed)
     return [
         f"{command} --seed {min(found)}"
-        + (f"  # and with seeds {words.numbers_in_words(found)}" if len(set(found)) > 1 else "")
+        + (f"  # and with seeds {methods.numbers_in_words(found)}" if len(set(found)) > 1 else "")
         for command, found in seeds.items()
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.reports import words
+from mixedne.reports import methods
 from mixedne.reports.found import Found
 from mixedne.reports.frames import LEARNING, empty
 from mixedne.reports.numbers import over_seeds
@@ -25,7 +25,7 @@ def learning(found: Found, labels: Mapping[str, Label]) -> pl.DataFrame:
     parts = []
     seen = set()
     for run in found.reported:
-        identity = words.identity(run.config)
+        identity = methods.identity(run.config)
         lines = [] if identity in seen else list(_lines(run.path / "metrics.jsonl"))
         if not lines:
             continue

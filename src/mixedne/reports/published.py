@@ -14,7 +14,7 @@ import polars as pl
 
 from mixedne.evaluation.estimators import Student
 from mixedne.reports import frames
-from mixedne.reports.words import SOLVERS
+from mixedne.reports.methods import SOLVERS
 
 DATA = resources.files("mixedne.reports") / "published_data"
 

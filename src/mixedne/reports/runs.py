@@ -12,7 +12,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.evaluation.sources import PROVENANCE
 from mixedne.evaluation.statistics import SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
-from mixedne.reports import words
+from mixedne.reports import methods
 from mixedne.reports.found import Found
 from mixedne.reports.frames import LEVEL
 
@@ -48,7 +48,7 @@ def read_runs(found: Found) -> pl.DataFrame:
             continue
         rows = means.select("run", "policy").iter_rows()
         known = [(config or configs.get(run), f"{run}/{policy}") for run, policy in rows]
-        names = [other if its is None else words.identity(its) for its, other in known]
+        names = [other if its is None else methods.identity(its) for its, other in known]
         frames.append(means.with_columns(pl.Series("identity", names, pl.String)))
     if not frames:
         return pl.DataFrame(schema=RUNS)
@@ -107,25 +107,25 @@ class Label(NamedTuple):
 
 def labels(found: Found, runs: pl.DataFrame) -> dict[str, Label]:
     """A label for every run, by identity: those with a folder, and those in tables alone."""
-    methods = {words.identity(run.config): run.config for run in found.reported}
+    configs = {methods.identity(run.config): run.config for run in found.reported}
     for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
-        methods.setdefault(
-            row["identity"], {name: row[name] for name in (*words.CASE, "run", "steps")}
+        configs.setdefault(
+            row["identity"], {name: row[name] for name in (*methods.CASE, "run", "steps")}
         )
     presets: dict[Any, set[Any]] = defaultdict(set)
     cases: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for config in methods.values():
+    for config in configs.values():
         presets[config.get("agent")].add(config.get("preset"))
         cases[_case(config)].append(config)
-    differing = {case: words.differing(alike) for case, alike in cases.items()}
+    differing = {case: methods.differing(alike) for case, alike in cases.items()}
     found_labels = {}
-    for identity, config in methods.items():
-        settings = words.settings_in_words(config, differing[_case(config)])
+    for identity, config in configs.items():
+        settings = methods.settings_in_words(config, differing[_case(config)])
         several = len(presets[config.get("agent")]) > 1
-        label = words.label(config, preset=several, settings=settings)
+        label = methods.label(config, preset=several, settings=settings)
         found_labels[identity] = Label(label, settings)
     return found_labels
 
 
 def _case(config: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(config.get(name) for name in words.CASE)
+    return tuple(config.get(name) for name in methods.CASE)

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from mixedne.files import write_beside
+from mixedne.reports.canvas import save_figure
 from mixedne.reports.style import LOOKS, RC
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES, Objective
 
@@ -29,9 +29,7 @@ def write_figures(paths: pl.DataFrame, folder: Path) -> list[Path]:
             figure = draw(paths.filter(pl.col("objective") == name), OBJECTIVES[name])
             for suffix in FORMATS:
                 target = folder / f"{name}.{suffix}"
-                with write_beside(target) as temporary:
-                    metadata = {"CreationDate": None} if suffix == "pdf" else None
-                    figure.savefig(temporary, metadata=metadata)
+                save_figure(figure, target, RC)
                 written.append(target)
     return written
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.table import read_table
-from mixedne.reports import words
+from mixedne.reports import methods
 from mixedne.reports.found import Found, PlanFound
 from mixedne.reports.frames import SEARCHES, empty
 from mixedne.reports.numbers import over_seeds
@@ -32,10 +32,10 @@ def searches(found: Found) -> pl.DataFrame:
 def _rows(plan: PlanFound, found: Found) -> list[dict[str, Any]]:
     cases: dict[tuple[Any, ...], list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for name, config in plan.runs.items():
-        cases[tuple(config.get(field) for field in words.CASE)].append((name, config))
+        cases[tuple(config.get(field) for field in methods.CASE)].append((name, config))
     rows = []
     for alike in cases.values():
-        searched = words.differing(config for _, config in alike)
+        searched = methods.differing(config for _, config in alike)
         choice = _choice(plan, alike[0][1])
         for name, config in alike:
             reached = _nominal_return(plan, name)
@@ -55,7 +55,7 @@ def _place(
     return {
         "study": study,
         **{name: config[name] for name in ("task", "agent", "solver", "delta")},
-        "fixed": words.settings_in_words(config, rest),
+        "fixed": methods.settings_in_words(config, rest),
         "setting_x": across,
         "setting_y": up,
         "x": None if across is None else float(config[across]),
@@ -76,7 +76,7 @@ def _agrees(config: Mapping[str, Any], values: Any, searched: list[str]) -> bool
 def _choice(plan: PlanFound, config: Mapping[str, Any]) -> Mapping[str, Any]:
     for choice in plan.choices or ():
         if isinstance(choice, dict) and choice.get("case") == {
-            name: config.get(name) for name in words.CASE
+            name: config.get(name) for name in methods.CASE
         }:
             return choice
     return {}

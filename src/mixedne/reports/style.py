@@ -34,6 +34,19 @@ LOOKS: dict[tuple[str, str | None], Look] = {
 }
 """By solver and kind of inner chain; colours from Okabe and Ito's palette."""
 
+SOLVERS: dict[str, Look] = {
+    "mixedne-ld": Look("MixedNE-LD", "#009E73", "-", "o"),
+    "gad": Look("GAD", "#D55E00", "-.", "s"),
+    "extra-adam": Look("Extra-Adam", "#0072B2", "--", "^"),
+    "sac": Look("SAC", "#CC79A7", ":", "D"),
+}
+"""By solver of training; SAC, which has none, stands under its own name."""
+
+FURTHER_COLORS = ("#E69F00", "#56B4E9", "#000000")
+FURTHER_LINES = ((0, (3, 1, 1, 1, 1, 1)), (0, (10, 2)), (0, (1, 3)), (0, (6, 2, 2, 2)))
+FURTHER_MARKERS = ("P", "v", "X", "*", "<")
+"""For further curves, taken in turn: sixty differ, and twenty in grey. Without the palette's
+yellow, which is too light."""
 METHODS: dict[str | None, Look] = {
     "mixedne-ld": Look("MixedNE-LD", "#009E73", "-", "o"),
     "gad": Look("GAD", "#D55E00", "-.", "s"),

@@ -1,94 +1,96 @@
-"""Methods in words: labels of curves, and what tells one configuration from another."""
+"""Names for people and names for files, of the things that a report's frames name."""
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator
 
-SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
+import polars as pl
 
-FORMULATIONS = {"nr-mdp": "NR-MDP", "pr-mdp": "PR-MDP"}
+from mixedne.reports.frames import AXES
 
-CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
-"""Fields of the configuration that have a column of their own."""
+AGENTS = {"ddpg": "DDPG", "td3": "TD3", "sac": "SAC", "vpg": "VPG", None: "agent not known"}
 
-BESIDE = (
-    *("seed", "run", "format_version", "versions", "command", "machine"),
-    *("tensorboard", "checkpoint_every", "metrics_every"),
-    *("evaluate_every", "evaluate_masses", "evaluate_rhos", "evaluate_episodes"),
-)
-"""What ``config.json`` holds beside the settings of the method."""
+ACTING = {
+    "mean": "acting by the mean",
+    "stochastic": "acting by samples",
+    None: "acting not known",
+}
 
+SETTINGS = {
+    "sigma": "σ: standard deviation of the action noise",
+    "sigma0": "σ0: thermal noise at the start",
+    "eta": "η: step size of the players",
+    "inner_steps": "steps of the inner chains",
+}
+"""Settings that searches vary; others go by their own name."""
 
-def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a method, without its seed and what changes no policy."""
-    return {name: value for name, value in config.items() if name not in BESIDE}
-
-
-def identity(config: Mapping[str, Any]) -> str:
-    """The same text for two configurations of the same run."""
-    return json.dumps({**settings_of(config), "seed": config.get("seed")}, sort_keys=True)
+LONGEST_NAME = 60
+"""Of a part of a file's name: a whole one must stay below the file system's 255 bytes."""
 
 
-def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The settings in which configurations of one case differ.
+def agent_words(agent: str | None) -> str:
+    """An agent's name in print."""
+    return AGENTS.get(agent) or str(agent)
 
-    One that a configuration lacks, because an older version made it, tells nothing.
+
+def delta_words(delta: float | None) -> str:
+    """E.g. δ = 0.1."""
+    return "δ not known" if delta is None else f"δ = {delta:g}"
+
+
+def axis_words(axis: str) -> str:
+    """What is shifted, with its unit."""
+    return AXES.get(axis, axis)
+
+
+def short_axis(axis: str) -> str:
+    """What is shifted, in a word."""
+    return "ρ" if axis == "rho" else axis
+
+
+def agent_name(agent: str | None) -> str:
+    """An agent in a file's name."""
+    return agent or "unknown"
+
+
+def delta_name(delta: float | None) -> str:
+    """A share of the adversary in a file's name, e.g. delta0.1."""
+    return "delta" + ("unknown" if delta is None else f"{delta:g}")
+
+
+def safe_name(*parts: str | None) -> str:
+    """One name for a file, made of small letters, digits, dots and hyphens alone."""
+    cleaned = (re.sub(r"[^a-z0-9.]+", "-", part.lower()) for part in parts if part)
+    return "-".join(part[:LONGEST_NAME].strip("-.") or "unnamed" for part in cleaned)
+
+
+def statistic_name(statistic: str) -> list[str]:
+    """A statistic in a file's name; the mean goes without saying."""
+    return [] if statistic == "mean" else [statistic]
+
+
+def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.DataFrame]]:
+    """The rows of each way of acting and of scaling masses: parts of a name, words, rows.
+
+    What all rows share is not named.
     """
-    values: dict[str, set[str]] = {}
-    for config in configs:
-        for name, value in settings_of(config).items():
-            values.setdefault(name, set()).add(json.dumps(value))
-    return [name for name, found in values.items() if len(found) > 1 and name not in CASE]
+    several_acting = rows["acting"].n_unique() > 1
+    several_modes = rows["mass_mode"].n_unique() > 1
+    for (acting, mode), group in rows.group_by("acting", "mass_mode", maintain_order=True):
+        names, words = [], ""
+        if several_acting:
+            names.append(str(acting or "acting-unknown"))
+            words += f", {ACTING.get(acting) or acting}"
+        if several_modes:
+            names.append(str(mode or "mode-unknown"))
+            words += f", masses scaled in the mode “{mode or 'not known'}”"
+        yield names, words, group
 
 
-def settings_in_words(config: Mapping[str, Any], names: Iterable[str]) -> str:
-    """``updates=100, eta=0.001``."""
-    return ", ".join(f"{name}={_word(config[name])}" for name in names if name in config)
+def where(frame: pl.DataFrame, **values: object) -> pl.DataFrame:
+    """The rows with these values; null equals null."""
+    return frame.filter(*(pl.col(name).eq_missing(pl.lit(it)) for name, it in values.items()))
 
 
-def label(row: Mapping[str, Any], *, preset: bool, settings: str) -> str:
-    """A method's name among those of its agent and δ; of a policy from elsewhere, its own.
-
-    ``preset`` says whether the preset has to be named.
-    """
-    agent, solver, formulation = (row.get(name) for name in ("agent", "solver", "formulation"))
-    if agent is None:
-        return str(row.get("run"))
-    words = [agent_in_words(agent) if solver is None else SOLVERS.get(solver, str(solver))]
-    if formulation not in (None, "nr-mdp"):
-        words.append(FORMULATIONS.get(formulation, str(formulation)))
-    if preset and row.get("preset") is not None:
-        words.append(f"preset {row['preset']}")
-    return ", ".join([*words, settings] if settings else words)
-
-
-def agent_in_words(agent: str | None) -> str:
-    """DDPG, TD3, SAC, VPG."""
-    return "policy" if agent is None else agent.upper()
-
-
-def method_in_words(agent: str | None, label: str, delta: float | None) -> str:
-    """``DDPG, GAD, δ = 0.1``."""
-    words = [] if agent is None or label == agent_in_words(agent) else [agent_in_words(agent)]
-    words.append(label)
-    if delta is not None and agent not in (None, "sac"):
-        words.append(f"δ = {delta:g}")
-    return ", ".join(words)
-
-
-def numbers_in_words(numbers: Iterable[int]) -> str:
-    """``0 to 4, 7``."""
-    ordered = sorted(set(numbers))
-    spans: list[list[int]] = []
-    for number in ordered:
-        if spans and number == spans[-1][-1] + 1:
-            spans[-1].append(number)
-        else:
-            spans.append([number])
-    return ", ".join(f"{s[0]} to {s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
-
-
-def _word(value: Any) -> str:
-    return (
-        f"{value:g}" if isinstance(value, float) else str(value).replace("[", "(").replace("]", ")")
-    )
+def in_order(frame: pl.DataFrame, column: str) -> list[object]:
+    """A column's different values, as they come."""
+    return frame[column].unique(maintain_order=True).to_list()
