@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from mixedne.reports.collect import collect
 from probes.commands import mixedne
 
 TINY = ("--steps", "300", "--seeds", "1")
@@ -18,6 +19,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     assert "MixedNE-LD, one player" in done.stdout
     assert "mass × 4" in done.stdout
+    assert f"The report is {folder / 'report.html'}" in done.stderr
     return folder
 
 
@@ -33,6 +35,11 @@ def test_trains_all_kinds_and_sweeps_the_mass(out: Path) -> None:
     assert table["run"].n_unique() == len(kinds)
     assert table["mass"].unique().sort().to_list() == [0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0]
     assert (out / "mass.png").read_bytes().startswith(b"\x89PNG")
+    report = collect([out])
+    assert report.counts == {"runs": 4, "tasks": 1, "episodes": 4 * 8 * 10}
+    at_one = report.sweeps.filter(x=1.0, statistic="mean", solver="gad")["value"].to_list()
+    ours = table.filter(pl.col("run").str.starts_with("gad"), mass=1.0)["return"].mean()
+    assert at_one == [pytest.approx(ours)]
 
 
 def test_goes_on_with_its_own_folder_only(out: Path, tmp_path: Path) -> None:

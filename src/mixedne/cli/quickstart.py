@@ -42,7 +42,8 @@ class Quickstart:
 
     about: ClassVar[str] = """\
 DDPG on InvertedPendulum with MixedNE-LD, GAD and Extra-Adam against an adversary, and without
-one; a few seeds each on all cores; then every policy in pendulums of other masses.
+one; a few seeds each on all cores; then every policy in pendulums of other masses. Ends with a
+report: a page to open in a browser.
 
 Examples:
   mixedne quickstart
@@ -71,8 +72,10 @@ Examples:
         folders = self._train(out)
         table = self._evaluate(out, folders)
         self._draw(out, table)
+        report = _report(out)
         _print(table)
         note(f"Runs, results.parquet and mass.png are in {out}")
+        note(f"The report is {report}: open it in a browser")
 
     def _open(self, out: Path) -> None:
         """Make the folder; one that holds other things is left alone."""
@@ -153,6 +156,16 @@ Examples:
             note="Bold: mean of the runs; thin: each run.",
         )
         save_figure(figure, out / "mass.png")
+
+
+def _report(out: Path) -> Path:
+    """The page with everything in the folder."""
+    from mixedne.reports.collect import collect
+    from mixedne.reports.page import write_page
+
+    path = out / "report.html"
+    write_page(collect([out], title=f"Quickstart: {TASK} four ways"), path)
+    return path
 
 
 def by_run(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
