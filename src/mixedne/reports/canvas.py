@@ -158,7 +158,7 @@ def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", of: str = "") -> str:
         return ""
     few, many = int(seeds.min()), int(seeds.max())  # type: ignore[arg-type]
     if many == 1:
-        note = f"{drawn}: one seed: no interval."
+        note = f"{drawn}: a single run each; one seed: no interval."
     else:
         count = f"{few} to {many}" if few < many else f"{many}"
         note = f"{drawn}: mean over {count} training seeds{of}."
