@@ -95,3 +95,24 @@ def test_searches(report: frames.Report, figures: dict[str, Figure]) -> None:
         assert axes.get_xlabel().startswith("σ: ")
     assert legend(figure) == ["chosen by the search", "in the paper's tables"]
     assert "3 training seeds" in note(figure)
+
+
+def test_many_values_of_one_setting_are_a_curve(report: frames.Report) -> None:
+    x = [1e-5 * 1.5**place for place in range(12)]
+    rows = report.searches.filter(solver="gad", task="Hopper-v5", delta=0.1).head(1)
+    many = pl.concat(
+        rows.with_columns(
+            x=value, value=pl.lit(1000.0 + place), chosen=place == 7, paper=place == 2
+        )
+        for place, value in enumerate(x)
+    )
+    # Beside two maps and in a row of its own, so that the grid has empty places.
+    maps = report.searches.filter(solver="mixedne-ld", task="Hopper-v5")
+    others = maps.with_columns(fixed=pl.lit("other")).filter(delta=0.1)
+    searches = pl.concat([maps, others, many])
+    ((_, figure),) = draw_figures(frames.Report(searches=searches))
+    (axes,) = [it for it in figure.subfigs[0].axes if it.get_title() == "GAD, δ = 0.1"]
+    curve, chosen, paper = axes.lines
+    np.testing.assert_allclose(curve.get_xdata(), x)
+    np.testing.assert_allclose(curve.get_ydata(), [1000.0 + place for place in range(12)])
+    assert [line.get_xdata()[0] for line in (chosen, paper)] == [x[7], x[2]]

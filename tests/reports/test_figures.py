@@ -131,7 +131,7 @@ def test_learning_curves(report: frames.Report, figures: dict[str, Figure]) -> N
     labels = [axes.get_xlabel() for axes in figure.axes[3:]]
     assert labels == ["environment steps", "inner updates", "wall-clock time in minutes"]
     assert figure.get_suptitle() == "TD3, δ = 0.1: return while training"
-    assert figure.subfigs[0].get_supylabel() == "return of an episode of training"
+    assert figure.subfigs[0].get_supylabel() == "return while training"
     assert frames.INTERVALS["mean"] in note(figure)
 
 

@@ -20,8 +20,8 @@ from mixedne.reports.words import (
 )
 
 SOURCES = {
-    "evaluation": "return of an episode in the task itself, without noise",
-    "training": "return of an episode of training",
+    "evaluation": "return, without noise",
+    "training": "return while training",
 }
 
 UNITS = ((7200.0, 3600.0, "hours"), (120.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))

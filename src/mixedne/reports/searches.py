@@ -13,6 +13,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import NullFormatter
 
 from mixedne.reports.canvas import (
     LITERAL,
@@ -43,6 +44,11 @@ MARKS: dict[str, dict[str, Any]] = {
 
 MARK_WORDS = {"chosen": "chosen by the search", "paper": "in the paper's tables"}
 
+RETURN = "return in the task itself"
+
+LONGEST_STRIP = 8
+"""Values of a single setting up to which they are a strip of cells; more are a curve."""
+
 MOST_WRITTEN = 48
 """Cells of a panel up to which their numbers are written in them."""
 
@@ -70,17 +76,20 @@ def _draw(rows: pl.DataFrame, title: str) -> Figure:
         figure, body = open_sheet(max(columns * WIDTH + 0.9, 4.6), lines * HEIGHT, title)
         grid = body.subplots(lines, columns, squeeze=False)
         drawn: list[QuadMesh] = []
-        for place, axes in enumerate(grid.flat):
-            if place >= len(groups):
-                axes.remove()
-                continue
-            (agent, delta, solver, fixed, _, _), own = groups[place]
-            drawn.append(_draw_panel(axes, own, norm))
+        for axes in grid.flat[len(groups) :]:
+            axes.remove()
+        used = list(grid.flat[: len(groups)])
+        for axes, ((agent, delta, solver, fixed, _, _), own) in zip(used, groups, strict=True):
+            if own["setting_y"][0] is None and own.height > LONGEST_STRIP:
+                _draw_line(axes, own)
+            else:
+                drawn.append(_draw_panel(axes, own, norm))
             words = [agent_words(agent)] if several_agents else []
             words += [label_of(solver or "sac"), delta_words(delta), *([fixed] if fixed else [])]
             axes.set_title(textwrap.fill(", ".join(words), 44), fontsize=SMALL)
-        bar = body.colorbar(drawn[0], ax=grid.ravel().tolist(), aspect=30)
-        bar.set_label("return in the task itself", fontsize=9)
+        if drawn:
+            bar = body.colorbar(drawn[0], ax=used, aspect=30)
+            bar.set_label(RETURN, fontsize=9)
         close_sheet(figure, _legend(rows, drawn), seeds_note(rows, "Numbers"))
     return figure
 
@@ -107,6 +116,27 @@ def _draw_panel(axes: Axes, rows: pl.DataFrame, norm: Normalize) -> QuadMesh:
         if it.values.size <= MOST_WRITTEN and not np.ma.getmaskarray(it.values)[up, across]:
             _write(axes, (across, up), row["value"], norm)
     return mesh
+
+
+def _draw_line(axes: Axes, rows: pl.DataFrame) -> None:
+    """Many values of one setting: a curve, with frames around the points that stand out."""
+    rows = rows.sort("x")
+    x, setting = rows["x"].to_numpy(), rows["setting_x"][0]
+    axes.plot(x, rows["value"], color="0.35", marker=".", markersize=4, linewidth=1.2)
+    axes.fill_between(x, rows["low"], rows["high"], color="0.35", alpha=0.15, linewidth=0)
+    for column, look in MARKS.items():
+        points = rows.filter(column)
+        size = 9 if column == "chosen" else 12
+        axes.plot(
+            points["x"], points["value"], "s", markersize=size, markerfacecolor="none",
+            markeredgecolor=look["edgecolor"], markeredgewidth=look["linewidth"] / 1.4,
+        )  # fmt: skip
+    if x.min() > 0 and x.max() > 10 * x.min():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(SETTINGS.get(setting, setting), fontsize=SMALL)
+    axes.set_ylabel(RETURN, fontsize=SMALL)
 
 
 def _write(axes: Axes, place: tuple[float, float], value: float, norm: Normalize) -> None:
