@@ -220,7 +220,7 @@ def test_a_study_and_its_search(tmp_path: Path) -> None:
         table = pretend_evaluated(
             tmp_path / "runs" / name, shifts(mass=[1.0]), solver="gad", seed=seed, eta=eta
         )
-        listed[name] = (eta, table["return"].mean())
+        listed[name] = (eta, float(table["return"].to_numpy().mean()))
     nominal = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None}
     config = json.loads((tmp_path / "runs" / "tried-0" / "config.json").read_text())
     runs = [

@@ -113,6 +113,5 @@ def test_many_values_of_one_setting_are_a_curve(report: frames.Report) -> None:
     ((_, figure),) = draw_figures(frames.Report(searches=searches))
     (axes,) = [it for it in figure.subfigs[0].axes if it.get_title() == "GAD, δ = 0.1"]
     curve, chosen, paper = axes.lines
-    np.testing.assert_allclose(curve.get_xdata(), x)
-    np.testing.assert_allclose(curve.get_ydata(), [1000.0 + place for place in range(12)])
-    assert [line.get_xdata()[0] for line in (chosen, paper)] == [x[7], x[2]]
+    np.testing.assert_allclose(curve.get_xydata(), [(v, 1000.0 + n) for n, v in enumerate(x)])
+    assert [line.get_xydata()[0, 0] for line in (chosen, paper)] == [x[7], x[2]]
