@@ -64,7 +64,7 @@ def render(report: Report) -> str:
     films = [_film(film) for film in _within_limit(report.films)]
     runs = _runs(report.runs)
     plotly = _part("plotly/plotly-cartesian.min.js")
-    script = "(() => {\n\"use strict\";\n" + "\n".join(_part(x) for x in SCRIPTS) + "\n})();"
+    script = '(() => {\n"use strict";\n' + "\n".join(_part(x) for x in SCRIPTS) + "\n})();"
     parts = {
         "TITLE": html.escape(report.title),
         "HASHES": f"{_hash(plotly)} {_hash(script)}",

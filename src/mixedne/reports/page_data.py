@@ -60,7 +60,9 @@ def index(report: Report) -> pl.DataFrame:
         ("search", report.searches),
     ):
         names = [name for name in (*METHOD, "axis", "statistic") if name in table.columns]
-        parts.append(table.select(names).unique(maintain_order=True).with_columns(kind=pl.lit(kind)))
+        parts.append(
+            table.select(names).unique(maintain_order=True).with_columns(kind=pl.lit(kind))
+        )
     return pl.concat(parts, how="diagonal").unique(maintain_order=True)
 
 

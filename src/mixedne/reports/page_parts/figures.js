@@ -82,7 +82,8 @@ function layout(more) {
       namelength: -1,
     },
     legend: {
-      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", font: { size: 13 },
+      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom",
+      font: { size: innerWidth < 600 ? 12 : 13 },
     },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     modebar: {

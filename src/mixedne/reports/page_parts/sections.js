@@ -25,7 +25,7 @@ class Section {
     this.body = element("div", { class: "body" });
     this.node = element(
       "section",
-      { id, "aria-labelledby": `${id}-title`, "data-state": "waiting" },
+      { id, "aria-labelledby": `${id}-title`, "data-state": "new" },
       element("h2", { id: `${id}-title` }, title),
       intro ? element("p", { class: "intro" }, intro) : null,
       this.body,
@@ -43,20 +43,26 @@ class Section {
 
   invalidate() {
     this.stale = true;
-    this.node.dataset.state = "waiting";
+    if (this.node.dataset.state !== "new") this.node.dataset.state = "waiting";
     if (this.near) this.refresh();
   }
 
   async refresh() {
     if (this.busy) return;
     this.busy = true;
-    while (this.stale) {
-      this.stale = false;
-      await this.update();
+    try {
+      while (this.stale) {
+        this.stale = false;
+        await this.update();
+      }
+      this.node.dataset.state = "drawn";
+      writeAddress();
+    } catch (error) {
+      this.node.dataset.state = "failed";
+      throw error;
+    } finally {
+      this.busy = false;
     }
-    this.busy = false;
-    this.node.dataset.state = "drawn";
-    writeAddress();
   }
 }
 

@@ -54,11 +54,10 @@ async function summaryRows() {
   const rows = selection.table_delta === "all"
     ? testedAlike(from, { ...place, ...everyDelta })
     : shown(from, place);
-  const several = unique(rows.map((row) => row.delta)).length > 1;
-  return rows.map((row) => ({
-    ...row,
-    name: methodName(row, several, compare === "agents"),
-    verdict: verdict(row, from),
+  const withDelta = hasSeveralDeltas(rows);
+  const together = [...groupBy(rows, (row) => row.task).values()].flat();
+  return together.map((row) => ({
+    ...row, name: methodName(row, withDelta), verdict: verdict(row, from),
   }));
 }
 
