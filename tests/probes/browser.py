@@ -85,7 +85,7 @@ class View:
         """What Plotly was given, of one kind."""
         self.show(section)
         found = self.page.eval_on_selector(plot, "plot => JSON.parse(JSON.stringify(plot.data))")
-        return [trace for trace in found if trace["meta"] == kind]
+        return [trace for trace in found if trace["kind"] == kind]
 
     def panels(self, section: str, host: str, kind: str) -> dict[str, list[dict[str, Any]]]:
         """The same for many small plots, by their headings."""
@@ -97,7 +97,7 @@ class View:
                  JSON.parse(JSON.stringify(panel.querySelector('.plot').data)),
                ])""",
         )
-        return {head: [x for x in traces if x["meta"] == kind] for head, traces in found}
+        return {head: [x for x in traces if x["kind"] == kind] for head, traces in found}
 
     def saved(self, button: str) -> Path:
         """What a click on a button saves."""

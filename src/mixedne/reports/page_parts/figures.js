@@ -20,9 +20,11 @@ const DIVERGING = [
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Plotly reads tags and entities in every string that it shows. */
+const LETTERS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "%": "&#37;" };
+
+/** Plotly reads tags, entities and %{names} in every string that it shows. */
 function plain(text) {
-  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return String(text).replace(/[&<>%]/g, (letter) => LETTERS[letter]);
 }
 
 /** Lines of a hover label, the first one bold. */
@@ -135,7 +137,7 @@ function band(rows, x, look, low = "low", high = "high") {
   const shown = {
     type: "scatter", mode: "lines", fill: "toself", line: { width: 0 },
     fillcolor: withAlpha(look.color, dark.matches ? 0.24 : 0.16),
-    hoverinfo: "skip", showlegend: false, legendgroup: look.name, meta: "band",
+    hoverinfo: "skip", showlegend: false, legendgroup: look.name, kind: "band",
   };
   return [{ ...shown, ...outline }];
 }
@@ -154,7 +156,7 @@ function curve(rows, x, y, look, hover) {
     hovertext: rows.map(hover),
     hoverinfo: "text",
     hoverlabel: { bordercolor: look.color },
-    meta: "curve",
+    kind: "curve",
   };
 }
 

@@ -132,7 +132,7 @@ function cells(rows, key, colors, [low, high], hover) {
   const filled = (value) =>
     grid.y.map((y) => grid.x.map((x) => (at.has(`${x} ${y}`) ? value(at.get(`${x} ${y}`)) : null)));
   const map = {
-    type: "heatmap", ...grid, meta: "map",
+    type: "heatmap", ...grid, kind: "map",
     z: filled((row) => drawable(row[key])),
     hovertext: filled(hover), hoverinfo: "text", hoverongaps: false,
     colorscale: colorscale(colors), zmin: low, zmax: high, showscale: false, xgap: 1, ygap: 1,
@@ -156,12 +156,12 @@ function shortAxis(name) {
 function invalidCells(invalid, grid, filled, key, hover) {
   if (invalid.length === 0) return [];
   const grey = {
-    type: "heatmap", ...grid, meta: "invalid", z: filled((row) => (Number.isFinite(row[key]) ? null : 0)),
+    type: "heatmap", ...grid, kind: "invalid", z: filled((row) => (Number.isFinite(row[key]) ? null : 0)),
     colorscale: [[0, "#9a9a9a"], [1, "#9a9a9a"]], zmin: 0, zmax: 1, showscale: false,
     hovertext: filled(hover), hoverinfo: "text", hoverongaps: false, xgap: 1, ygap: 1,
   };
   const cross = {
-    type: "scatter", mode: "markers", meta: "cross", hoverinfo: "skip",
+    type: "scatter", mode: "markers", kind: "cross", hoverinfo: "skip",
     x: invalid.map((row) => row.x), y: invalid.map((row) => row.y),
     marker: { symbol: "x-thin", size: 9, line: { width: 1.6, color: "#1d1d1d" } },
   };
@@ -172,7 +172,7 @@ function trainingRing(axis_x, axis_y, grid) {
   const [x, y] = [meta.nominal[axis_x], meta.nominal[axis_y]];
   if (!grid.x.includes(x) || !grid.y.includes(y)) return [];
   const ring = (color, width, size) => ({
-    type: "scatter", mode: "markers", x: [x], y: [y], hoverinfo: "skip", meta: "training",
+    type: "scatter", mode: "markers", x: [x], y: [y], hoverinfo: "skip", kind: "training",
     marker: { symbol: "circle-open", size, color, line: { width, color } },
   });
   return [ring("#000000", 4, 12), ring("#ffffff", 2, 12)];

@@ -62,7 +62,7 @@ function dot({ rows: [row], look }, task) {
     marker: { color: look.color, symbol: look.symbol, size: 10 },
     hovertext: [hoverLines(look.name, `${exact(row.value)}`, seedLine(row),
       `${counted(row.seeds, "seed")}, ${counted(row.shifts, "shift")}`)],
-    hoverinfo: "text", hoverlabel: { bordercolor: look.color }, meta: "dot",
+    hoverinfo: "text", hoverlabel: { bordercolor: look.color }, kind: "dot",
   };
 }
 

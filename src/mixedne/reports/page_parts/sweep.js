@@ -86,7 +86,7 @@ function publishedTraces({ rows, look }) {
       counted(row.seeds, "seed"), row.source);
   const line = curve(rows, "x", "value", look, hover);
   line.line.width = 1.4;
-  return [...band(rows, "x", look), { ...line, meta: "published", legendrank: 2000 }];
+  return [...band(rows, "x", look), { ...line, kind: "published", legendrank: 2000 }];
 }
 
 /** Rows with the same columns, so that they can stand in one CSV file. */
