@@ -239,7 +239,7 @@ def test_the_table_says_what_is_told_apart_and_sorts(view: Opener) -> None:
     texts = [opened.text(f"#table tbody tr:nth-child({i + 1})") for i in range(own.height)]
     for text, row in zip(texts, own.iter_rows(named=True), strict=True):
         for name in ("value", "iqm"):
-            assert f"{row[name]:.5g} [" in text
+            assert f"{row[name]:.4g} [" in text
         verdict = {
             "MixedNE-LD": "higher than GAD",
             "GAD": "the baseline",

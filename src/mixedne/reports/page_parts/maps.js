@@ -69,6 +69,8 @@ async function showMaps(parts, methods, rows) {
   await showDifferences(parts, methods, baseline);
 }
 
+const PANEL_MARGIN = { l: 48, r: 8, t: 28, b: 44 }; // room for Plotly's buttons
+
 const MAP_NOTE = "The ring marks the world of training. Grey cells with a cross are invalid.";
 
 async function showDifferences(parts, methods, baseline) {
@@ -142,7 +144,7 @@ function cells(rows, key, colors, [low, high], hover) {
   return {
     traces: [map, ...invalidCells(invalid, grid, filled, key, hover), ...trainingRing(axis_x, axis_y, grid)],
     layout: {
-      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      height: 300, showlegend: false, margin: PANEL_MARGIN,
       xaxis: axis(shortAxis(axis_x), { showgrid: false, ticks: "" }),
       yaxis: axis(shortAxis(axis_y), { showgrid: false, ticks: "" }),
     },

@@ -98,7 +98,7 @@ function searchMap(rows, [low, high], head) {
       ...searchMarks(rows, place),
     ],
     layout: {
-      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      height: 300, showlegend: false, margin: PANEL_MARGIN,
       xaxis: settingAxis(rows[0].setting_x, xs), yaxis: settingAxis(rows[0].setting_y, ys),
     },
   };
@@ -114,7 +114,7 @@ function searchLine(rows, head) {
   return {
     traces: [...band(bounded, "place", look), { ...line, kind: "line" }, ...searchMarks(rows, place)],
     layout: {
-      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      height: 300, showlegend: false, margin: PANEL_MARGIN,
       xaxis: settingAxis(rows[0].setting_x, xs), yaxis: axis("nominal return"),
     },
   };

@@ -15,7 +15,7 @@ function sweepSection() {
   section.body.append(caption, controls, box.node);
   return section.drawnBy(async () => {
     const spec = await sweepSpec();
-    caption.textContent = `${described()}: ${statisticName()}`;
+    caption.textContent = `${described()}: ${statisticName()} of returns`;
     published.show(spec.published.on, spec.published.there);
     showOrSay(section, [caption, controls, box.node], spec.rows.length > 0,
       `No sweep of ${described()}: mixedne evaluate RUN --mass paper would make it.`);

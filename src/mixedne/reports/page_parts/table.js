@@ -77,8 +77,8 @@ function verdict(row, from) {
 }
 
 function withInterval(number, row, low, high) {
-  const within = interval(row, brief, low, high);
-  return within === null ? brief(number) : `${brief(number)} [${within}]`;
+  if (row[low] === null || row[high] === null) return brief(number);
+  return `${brief(number)} [${brief(row[low])}, ${brief(row[high])}]`;
 }
 
 function showTable(host, rows) {
