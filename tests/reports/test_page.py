@@ -112,15 +112,20 @@ def test_a_task_without_the_chosen_values_falls_back(view: Opener, tmp_path: Pat
 
 def test_the_address_keeps_and_restores_a_selection(view: Opener) -> None:
     first = view()
-    first.choose("task", "Hopper-v5")
-    first.choose("agent", "TD3")
-    first.choose("statistic", "CVaR 10 %")
     first.show("learning")
-    first.choose("source", "training episodes")
-    second = view("#" + first.page.url.split("#")[1])
+    chosen = {
+        "task": "Hopper-v5",
+        "agent": "TD3",
+        "delta": "0",
+        "statistic": "CVaR 10 %",
+        "source": "training episodes",
+    }
+    for key, text in chosen.items():
+        first.choose(key, text)
+    first.show("learning")
+    second = view("#" + first.page.url.split("#")[1], path=first.path)
     second.show("learning")
-    for key in ("task", "agent", "statistic", "source"):
-        assert second.chosen(key) == first.chosen(key)
+    assert [second.chosen(key) for key in chosen] == list(chosen.values())
 
 
 def test_a_hover_shows_the_numbers_of_the_point(view: Opener) -> None:

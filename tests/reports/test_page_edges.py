@@ -21,7 +21,7 @@ REPORT = sample_report()
 
 CODE = "<script>hacked = 1</script>"
 IMAGE = "<img src='x:' onerror='hacked = 1'>"
-LINK = "<b>bold</b><a href='javascript:hacked = 1'>link</a> &amp; %{x}"
+LINK = '<b>bold</b>, <a href="javascript:hacked = 1">link</a> &amp; %{x}'
 
 
 def test_it_opens_from_disk_in_silence_and_asks_for_nothing(view: Opener, sample: Path) -> None:
@@ -120,6 +120,15 @@ def test_missing_parts_are_named_and_films_shown(view: Opener, tmp_path: Path) -
     assert "gone.mp4" in opened.text("#films")
 
 
+def test_a_case_study_alone_needs_no_selectors(view: Opener, tmp_path: Path) -> None:
+    write_page(Report(saddle=REPORT.saddle), tmp_path / "case.html")
+    opened = view(path=tmp_path / "case.html")
+    assert len(opened.traces("saddle", "#plot-saddle-paths", "path")) == 3
+    assert not opened.page.is_visible("#selectors")
+    opened.page.click("#sweep .command button")
+    assert opened.text("#sweep .command button") == "Copied"
+
+
 def test_one_seed_and_numbers_that_are_none(view: Opener, tmp_path: Path) -> None:
     broken = (pl.col("x") == 0.5) & (pl.col("label") == "GAD")
     single: dict[str, Any] = {
@@ -132,7 +141,8 @@ def test_one_seed_and_numbers_that_are_none(view: Opener, tmp_path: Path) -> Non
     summary = REPORT.summary.with_columns(seeds=pl.lit(1, pl.Int64))
     write_page(replace(REPORT, sweeps=sweeps, maps=maps, summary=summary), tmp_path / "odd.html")
     opened = view("#baseline=GAD", path=tmp_path / "odd.html")
-    assert opened.traces("sweep", "#plot-sweep", "band")[0]["legendgroup"] == "GAD, published"
+    bands = opened.traces("sweep", "#plot-sweep", "band")
+    assert [band["legendgroup"] for band in bands] == ["GAD, published"]
     curves = {x["name"]: x["y"] for x in opened.traces("sweep", "#plot-sweep", "curve")}
     assert [y is None for y in curves["GAD"]] == [True, False, False, False, False]
     assert "One seed, so no interval: MixedNE-LD, GAD, Extra-Adam." in opened.text("#sweep")
@@ -187,6 +197,7 @@ def test_names_that_are_code_are_only_shown(view: Opener, tmp_path: Path) -> Non
     assert opened.chosen("task") == CODE
     legend = opened.page.locator("#plot-sweep .legendtext").all_text_contents()
     assert {IMAGE, LINK} <= set(legend)
+    assert set(pl.read_csv(opened.saved("#sweep .csv"))["label"]) == {IMAGE, LINK, "Extra-Adam"}
     assert opened.page.locator("main a, main img, svg a").count() == 0
 
 

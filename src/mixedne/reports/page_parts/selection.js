@@ -67,7 +67,7 @@ function inOrder(values, order) {
 }
 
 function isComparable(compare) {
-  const rows = combinations.filter((row) => row.task === selection.task);
+  const rows = combinations.filter((row) => row.task === selection.task && row.kind !== "search");
   if (compare === "agents") {
     return selection.agent !== "sac" && rows.some((row) => row.agent === "sac");
   }
