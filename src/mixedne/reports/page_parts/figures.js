@@ -8,9 +8,10 @@ const CONFIG = {
   modeBarButtons: [["toImage", "resetScale2d"]],
 };
 
+// Viridis: it has no grey, which marks invalid cells.
 const SEQUENTIAL = [
-  "#00204d", "#00336f", "#39486b", "#575c6d", "#707173",
-  "#8a8779", "#a69d75", "#c4b56c", "#e4cf5b", "#ffea46",
+  "#440154", "#482878", "#3e4989", "#31688e", "#26828e",
+  "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725",
 ];
 
 const DIVERGING = [

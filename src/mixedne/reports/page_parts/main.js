@@ -60,7 +60,7 @@ function showEmpty() {
   ];
   document.getElementById("main").append(element("section", { id: "empty" },
     element("h2", {}, "There are no results to show"),
-    element("p", {}, "A small study makes some of every kind in about a minute; or train and evaluate a policy:"),
+    element("p", {}, "A small study makes some in about a minute; or train and evaluate a policy:"),
     ...commands.map(command)));
 }
 

@@ -69,7 +69,7 @@ async function showMaps(parts, methods, rows) {
   await showDifferences(parts, methods, baseline);
 }
 
-const PANEL_MARGIN = { l: 48, r: 8, t: 28, b: 44 }; // room for Plotly's buttons
+const PANEL_MARGIN = { l: 48, r: 8, t: 24, b: 44 }; // room for Plotly's buttons
 
 const MAP_NOTE = "The ring marks the world of training. Grey cells with a cross are invalid.";
 
@@ -145,21 +145,26 @@ function cells(rows, key, colors, [low, high], hover) {
     traces: [map, ...invalidCells(invalid, grid, filled, key, hover), ...trainingRing(axis_x, axis_y, grid)],
     layout: {
       height: 300, showlegend: false, margin: PANEL_MARGIN,
-      xaxis: axis(shortAxis(axis_x), { showgrid: false, ticks: "" }),
-      yaxis: axis(shortAxis(axis_y), { showgrid: false, ticks: "" }),
+      xaxis: shiftAxis(axis_x, grid.x),
+      yaxis: shiftAxis(axis_y, grid.y),
     },
   };
 }
 
-function shortAxis(name) {
-  return { noise: "action noise", rho: "ρ" }[name] ?? name;
+/** An axis that names some of the shifts that there are, and no others. */
+function shiftAxis(name, values) {
+  const step = Math.ceil(values.length / 6);
+  const title = { noise: "action noise", rho: "ρ" }[name] ?? name;
+  return axis(title, {
+    tickvals: values.filter((_, place) => place % step === 0), showgrid: false, ticks: "",
+  });
 }
 
 function invalidCells(invalid, grid, filled, key, hover) {
   if (invalid.length === 0) return [];
   const grey = {
     type: "heatmap", ...grid, kind: "invalid", z: filled((row) => (Number.isFinite(row[key]) ? null : 0)),
-    colorscale: [[0, "#9a9a9a"], [1, "#9a9a9a"]], zmin: 0, zmax: 1, showscale: false,
+    colorscale: [[0, "#b4b4b4"], [1, "#b4b4b4"]], zmin: 0, zmax: 1, showscale: false,
     hovertext: filled(hover), hoverinfo: "text", hoverongaps: false, xgap: 1, ygap: 1,
   };
   const cross = {

@@ -40,7 +40,7 @@ function taskPanel(task, rows) {
       height: 44 + 30 * methods.length,
       showlegend: false,
       margin: { l: 8, r: 16, t: 4, b: 24 },
-      xaxis: { ...axis("", { nticks: innerWidth < 600 ? 3 : 5, tickangle: 0 }), title: undefined },
+      xaxis: { ...axis("", { nticks: innerWidth < 600 ? 4 : 5, tickangle: 0 }), title: undefined },
       yaxis: axis("", { autorange: "reversed", showgrid: false, ticks: "", fixedrange: true }),
     },
   };

@@ -103,20 +103,21 @@ function axisTitle(name) {
 /** Notes that every figure over seeds needs: single seeds and numbers that are none. */
 function cautions(rows, placeOf) {
   const notes = [];
-  const single = unique(rows.filter((row) => row.low === null).map((row) => row.label));
+  const single = unique(rows.filter((row) => row.seeds === 1).map((row) => row.label));
   if (single.length > 0) notes.push(`One seed, so no interval: ${single.join(", ")}.`);
   const invalid = rows.filter((row) => Number.isNaN(row.value));
   if (invalid.length > 0) {
     const places = invalid.slice(0, 6).map((row) => `${row.label} at ${placeOf(row)}`);
     const more = invalid.length > 6 ? ` and ${invalid.length - 6} more` : "";
-    notes.push(`Invalid, left out of the curves: ${places.join("; ")}${more}.`);
+    notes.push(`Invalid, so without a number: ${places.join("; ")}${more}.`);
   }
   return notes;
 }
 
 function seedLine(row) {
   const within = interval(row);
-  return within === null ? "one seed: no interval" : `95 % interval ${within}`;
+  if (within !== null) return `95 % interval ${within}`;
+  return row.seeds === 1 ? "one seed: no interval" : "no interval";
 }
 
 function episodeLine(row) {
