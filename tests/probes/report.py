@@ -42,6 +42,12 @@ def map_value(kind: dict[str, Any], x: float, y: float) -> float:
     return float(level(kind) * (1 - 0.3 * abs(np.log2(y)) - 1.5 * x))
 
 
+def rows(table: pl.DataFrame, **wanted: Any) -> pl.DataFrame:
+    """The rows in which every column named has the value given."""
+    conditions = [pl.col(name).eq_missing(pl.lit(value)) for name, value in wanted.items()]
+    return table.filter(pl.all_horizontal(conditions))
+
+
 def sample_report() -> frames.Report:
     """The report."""
     tested = {"acting": "mean", "mass_mode": "reference"}

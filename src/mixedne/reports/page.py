@@ -39,6 +39,9 @@ SCRIPTS = (
 )
 """Joined in this order."""
 
+STYLES = ("page.css", "sections.css", "media.css")
+"""Later ones may overrule earlier ones."""
+
 NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
 """Where policies are trained."""
 
@@ -68,7 +71,7 @@ def render(report: Report) -> str:
     parts = {
         "TITLE": html.escape(report.title),
         "HASHES": f"{_hash(plotly)} {_hash(script)}",
-        "STYLE": _part("page.css"),
+        "STYLE": "\n".join(_part(name) for name in STYLES),
         "META": page_data.inline_json(_meta(report, tables, films, runs)),
         "DATA": "\n".join(
             [_data(f"table-{name}", page_data.pack(table)) for name, table in tables.items()]

@@ -1,4 +1,4 @@
-"""The case study, thinned for the page: values with a band over seeds, and the first seed's path."""
+"""The case study, thinned for the page: values over seeds, and the first seed's path."""
 
 from typing import Any
 

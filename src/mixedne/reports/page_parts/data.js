@@ -94,15 +94,15 @@ function exact(number) {
   return Number.isNaN(number) ? "invalid" : String(number).replace("-", "−");
 }
 
-/** A number with five significant digits, to be read in a table. */
+/** A number with four significant digits, to be read in a table. */
 function brief(number) {
   if (number === null || number === undefined) return "none";
-  return Number.isNaN(number) ? "invalid" : exact(Number(number.toPrecision(5)));
+  return Number.isNaN(number) ? "invalid" : exact(Number(number.toPrecision(4)));
 }
 
-function interval(row, show = exact, low = "low", high = "high") {
-  if (row[low] === null || row[high] === null) return null;
-  return `${show(row[low])} to ${show(row[high])}`;
+function interval(row) {
+  if (row.low === null || row.high === null) return null;
+  return `${exact(row.low)} to ${exact(row.high)}`;
 }
 
 function counted(count, word, several = `${word}s`) {

@@ -86,18 +86,11 @@ function csvButton(name, rows) {
 
 /** A command, with a button that copies it. */
 function command(text) {
-  const button = element("button", { type: "button", class: "quiet" }, "Copy");
-  button.addEventListener("click", async () => {
-    button.textContent = (await copied(text)) ? "Copied" : "Copy by hand";
-  });
-  return element("div", { class: "command" }, element("code", {}, text), button);
-}
-
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
+  const code = element("code", {}, text);
+  const copy = () => {
+    getSelection().selectAllChildren(code);
+    button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+  };
+  const button = element("button", { type: "button", class: "quiet", onclick: copy }, "Copy");
+  return element("div", { class: "command" }, code, button);
 }

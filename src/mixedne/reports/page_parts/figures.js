@@ -8,9 +8,10 @@ const CONFIG = {
   modeBarButtons: [["toImage", "resetScale2d"]],
 };
 
+// Viridis: it has no grey, which marks invalid cells.
 const SEQUENTIAL = [
-  "#00204d", "#00336f", "#39486b", "#575c6d", "#707173",
-  "#8a8779", "#a69d75", "#c4b56c", "#e4cf5b", "#ffea46",
+  "#440154", "#482878", "#3e4989", "#31688e", "#26828e",
+  "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725",
 ];
 
 const DIVERGING = [
@@ -20,9 +21,11 @@ const DIVERGING = [
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Plotly reads tags and entities in every string that it shows. */
+const LETTERS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "%": "&#37;" };
+
+/** Plotly reads tags, entities and %{names} in every string that it shows. */
 function plain(text) {
-  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return String(text).replace(/[&<>%]/g, (letter) => LETTERS[letter]);
 }
 
 /** Lines of a hover label, the first one bold. */
@@ -82,7 +85,8 @@ function layout(more) {
       namelength: -1,
     },
     legend: {
-      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", font: { size: 13 },
+      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom",
+      font: { size: innerWidth < 600 ? 12 : 13 },
     },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     modebar: {
@@ -134,7 +138,7 @@ function band(rows, x, look, low = "low", high = "high") {
   const shown = {
     type: "scatter", mode: "lines", fill: "toself", line: { width: 0 },
     fillcolor: withAlpha(look.color, dark.matches ? 0.24 : 0.16),
-    hoverinfo: "skip", showlegend: false, legendgroup: look.name, meta: "band",
+    hoverinfo: "skip", showlegend: false, legendgroup: look.name, kind: "band",
   };
   return [{ ...shown, ...outline }];
 }
@@ -153,7 +157,7 @@ function curve(rows, x, y, look, hover) {
     hovertext: rows.map(hover),
     hoverinfo: "text",
     hoverlabel: { bordercolor: look.color },
-    meta: "curve",
+    kind: "curve",
   };
 }
 

@@ -25,7 +25,7 @@ function facts(pairs) {
     element("dt", {}, name),
     ...values.map((value) => element("dd", {}, value)),
   ]);
-  return element("dl", {}, ...rows);
+  return rows.length > 0 ? element("dl", {}, ...rows) : null;
 }
 
 function reading() {

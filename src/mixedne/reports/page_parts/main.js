@@ -60,7 +60,7 @@ function showEmpty() {
   ];
   document.getElementById("main").append(element("section", { id: "empty" },
     element("h2", {}, "There are no results to show"),
-    element("p", {}, "A small study makes some of every kind in about a minute; or train and evaluate a policy:"),
+    element("p", {}, "A small study makes some in about a minute; or train and evaluate a policy:"),
     ...commands.map(command)));
 }
 
@@ -75,6 +75,7 @@ function buildSelectors() {
       fold.setAttribute("aria-expanded", String(open));
     },
   });
+  host.hidden = combinations.length === 0; // nothing depends on a task
   host.setAttribute("role", "region");
   host.setAttribute("aria-label", "Selection");
   replaceChildren(host, fold, bar);
@@ -85,7 +86,7 @@ function showSelection() {
   for (const [key, box] of Object.entries(SELECTORS)) {
     const texts = offered[key].map((value) => [value, WORDS[key]?.(value) ?? value]);
     box.show(texts, selection[key], {
-      hideSingle: SINGLE_HIDDEN.includes(key) || (key === "compare"),
+      hideSingle: SINGLE_HIDDEN.includes(key) || key === "compare",
       disabled: key === "delta" && selection.compare === "players",
     });
   }
@@ -96,13 +97,15 @@ function showSelection() {
   writeAddress();
 }
 
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
 function showContents(all) {
   const links = all.map((section) =>
     element("li", {}, element("a", {
       href: `#${section.node.id}`,
       onclick: (event) => {
         event.preventDefault();
-        section.node.scrollIntoView({ behavior: "smooth" });
+        section.node.scrollIntoView({ behavior: still.matches ? "auto" : "smooth" });
       },
     }, section.title)));
   document.getElementById("header").append(

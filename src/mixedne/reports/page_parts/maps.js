@@ -69,6 +69,8 @@ async function showMaps(parts, methods, rows) {
   await showDifferences(parts, methods, baseline);
 }
 
+const PANEL_MARGIN = { l: 48, r: 8, t: 24, b: 44 }; // room for Plotly's buttons
+
 const MAP_NOTE = "The ring marks the world of training. Grey cells with a cross are invalid.";
 
 async function showDifferences(parts, methods, baseline) {
@@ -132,7 +134,7 @@ function cells(rows, key, colors, [low, high], hover) {
   const filled = (value) =>
     grid.y.map((y) => grid.x.map((x) => (at.has(`${x} ${y}`) ? value(at.get(`${x} ${y}`)) : null)));
   const map = {
-    type: "heatmap", ...grid, meta: "map",
+    type: "heatmap", ...grid, kind: "map",
     z: filled((row) => drawable(row[key])),
     hovertext: filled(hover), hoverinfo: "text", hoverongaps: false,
     colorscale: colorscale(colors), zmin: low, zmax: high, showscale: false, xgap: 1, ygap: 1,
@@ -142,26 +144,31 @@ function cells(rows, key, colors, [low, high], hover) {
   return {
     traces: [map, ...invalidCells(invalid, grid, filled, key, hover), ...trainingRing(axis_x, axis_y, grid)],
     layout: {
-      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
-      xaxis: axis(shortAxis(axis_x), { showgrid: false, ticks: "" }),
-      yaxis: axis(shortAxis(axis_y), { showgrid: false, ticks: "" }),
+      height: 300, showlegend: false, margin: PANEL_MARGIN,
+      xaxis: shiftAxis(axis_x, grid.x),
+      yaxis: shiftAxis(axis_y, grid.y),
     },
   };
 }
 
-function shortAxis(name) {
-  return { noise: "action noise", rho: "ρ" }[name] ?? name;
+/** An axis that names some of the shifts that there are, and no others. */
+function shiftAxis(name, values) {
+  const step = Math.ceil(values.length / 6);
+  const title = { noise: "action noise", rho: "ρ" }[name] ?? name;
+  return axis(title, {
+    tickvals: values.filter((_, place) => place % step === 0), showgrid: false, ticks: "",
+  });
 }
 
 function invalidCells(invalid, grid, filled, key, hover) {
   if (invalid.length === 0) return [];
   const grey = {
-    type: "heatmap", ...grid, meta: "invalid", z: filled((row) => (Number.isFinite(row[key]) ? null : 0)),
-    colorscale: [[0, "#9a9a9a"], [1, "#9a9a9a"]], zmin: 0, zmax: 1, showscale: false,
+    type: "heatmap", ...grid, kind: "invalid", z: filled((row) => (Number.isFinite(row[key]) ? null : 0)),
+    colorscale: [[0, "#b4b4b4"], [1, "#b4b4b4"]], zmin: 0, zmax: 1, showscale: false,
     hovertext: filled(hover), hoverinfo: "text", hoverongaps: false, xgap: 1, ygap: 1,
   };
   const cross = {
-    type: "scatter", mode: "markers", meta: "cross", hoverinfo: "skip",
+    type: "scatter", mode: "markers", kind: "cross", hoverinfo: "skip",
     x: invalid.map((row) => row.x), y: invalid.map((row) => row.y),
     marker: { symbol: "x-thin", size: 9, line: { width: 1.6, color: "#1d1d1d" } },
   };
@@ -172,7 +179,7 @@ function trainingRing(axis_x, axis_y, grid) {
   const [x, y] = [meta.nominal[axis_x], meta.nominal[axis_y]];
   if (!grid.x.includes(x) || !grid.y.includes(y)) return [];
   const ring = (color, width, size) => ({
-    type: "scatter", mode: "markers", x: [x], y: [y], hoverinfo: "skip", meta: "training",
+    type: "scatter", mode: "markers", x: [x], y: [y], hoverinfo: "skip", kind: "training",
     marker: { symbol: "circle-open", size, color, line: { width, color } },
   });
   return [ring("#000000", 4, 12), ring("#ffffff", 2, 12)];

@@ -40,7 +40,7 @@ function taskPanel(task, rows) {
       height: 44 + 30 * methods.length,
       showlegend: false,
       margin: { l: 8, r: 16, t: 4, b: 24 },
-      xaxis: { ...axis("", { nticks: 5 }), title: undefined },
+      xaxis: { ...axis("", { nticks: innerWidth < 600 ? 4 : 5, tickangle: 0 }), title: undefined },
       yaxis: axis("", { autorange: "reversed", showgrid: false, ticks: "", fixedrange: true }),
     },
   };
@@ -62,7 +62,7 @@ function dot({ rows: [row], look }, task) {
     marker: { color: look.color, symbol: look.symbol, size: 10 },
     hovertext: [hoverLines(look.name, `${exact(row.value)}`, seedLine(row),
       `${counted(row.seeds, "seed")}, ${counted(row.shifts, "shift")}`)],
-    hoverinfo: "text", hoverlabel: { bordercolor: look.color }, meta: "dot",
+    hoverinfo: "text", hoverlabel: { bordercolor: look.color }, kind: "dot",
   };
 }
 

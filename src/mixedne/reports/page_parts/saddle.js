@@ -51,11 +51,11 @@ function valuesSpec(rows) {
       ...curve(own, "step", key, look, hover(look, key)), mode: "lines",
       line: { color: look.color, dash: width < 1 ? "solid" : look.dash, width }, ...more,
     });
-    if (!several) return [line("first", 2.2, { meta: "first" })];
+    if (!several) return [line("first", 2.2, { kind: "first" })];
     return [
       ...band(own, "step", look),
-      line("first", 0.8, { showlegend: false, opacity: 0.7, meta: "first" }),
-      line("middle", 2.4, { meta: "middle" }),
+      line("first", 0.8, { showlegend: false, opacity: 0.7, kind: "first" }),
+      line("middle", 2.4, { kind: "middle" }),
     ];
   });
   return {
@@ -76,7 +76,7 @@ function planeSpec(rows) {
   const first = rows[0];
   traces.push({
     type: "scatter", mode: "markers", name: "start", x: [first.start_theta], y: [first.start_omega],
-    marker: { symbol: "x", size: 11, color: pageColor("ink") }, meta: "start",
+    marker: { symbol: "x", size: 11, color: pageColor("ink") }, kind: "start",
     hovertext: [hoverLines("start", `θ ${exact(first.start_theta)}, ω ${exact(first.start_omega)}`)],
     hoverinfo: "text",
   });
@@ -101,11 +101,11 @@ function pathTraces(own, look) {
   const noisy = own[0].inner !== null;
   return [
     {
-      ...path, mode: "lines", meta: "path", showlegend: false, opacity: noisy ? 0.7 : 1,
+      ...path, mode: "lines", kind: "path", showlegend: false, opacity: noisy ? 0.7 : 1,
       line: { color: look.color, dash: look.dash, width: noisy ? 0.9 : 2 },
     },
     {
-      ...end, mode: "markers", showlegend: false, meta: "end",
+      ...end, mode: "markers", showlegend: false, kind: "end",
       marker: { color: look.color, symbol: look.symbol, size: 12, line: { width: 1.5, color: pageColor("ink") } },
     },
   ];
@@ -115,7 +115,7 @@ function pathTraces(own, look) {
 function stationary(level, box) {
   const grey = { color: pageColor("muted"), width: 1.2, dash: "dash" };
   const line = (x, y, name, more = {}) => ({
-    type: "scatter", mode: "lines", x, y, name, line: grey, hoverinfo: "skip", meta: "stationary", ...more,
+    type: "scatter", mode: "lines", x, y, name, line: grey, hoverinfo: "skip", kind: "stationary", ...more,
   });
   if (level === null) {
     return [line([-box, box], [0, 0], "equilibria (ω = 0)", { line: { ...grey, width: 3, dash: "solid" } })];

@@ -90,7 +90,7 @@ function searchMap(rows, [low, high], head) {
   return {
     traces: [
       {
-        type: "heatmap", meta: "map", x: xs.map((_, i) => i), y: ys.map((_, i) => i),
+        type: "heatmap", kind: "map", x: xs.map((_, i) => i), y: ys.map((_, i) => i),
         z: filled((row) => drawable(row.value)), hovertext: filled(searchHover(head)),
         hoverinfo: "text", hoverongaps: false, colorscale: colorscale(SEQUENTIAL),
         zmin: low, zmax: high, showscale: false, xgap: 2, ygap: 2,
@@ -98,7 +98,7 @@ function searchMap(rows, [low, high], head) {
       ...searchMarks(rows, place),
     ],
     layout: {
-      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      height: 300, showlegend: false, margin: PANEL_MARGIN,
       xaxis: settingAxis(rows[0].setting_x, xs), yaxis: settingAxis(rows[0].setting_y, ys),
     },
   };
@@ -112,9 +112,9 @@ function searchLine(rows, head) {
   const line = curve(bounded, "place", "value", look, searchHover(head));
   const place = (row) => [xs.indexOf(row.x), row.value];
   return {
-    traces: [...band(bounded, "place", look), { ...line, meta: "line" }, ...searchMarks(rows, place)],
+    traces: [...band(bounded, "place", look), { ...line, kind: "line" }, ...searchMarks(rows, place)],
     layout: {
-      height: 300, showlegend: false, margin: { l: 48, r: 8, t: 8, b: 44 },
+      height: 300, showlegend: false, margin: PANEL_MARGIN,
       xaxis: settingAxis(rows[0].setting_x, xs), yaxis: axis("nominal return"),
     },
   };
@@ -125,7 +125,7 @@ const SPARE_LOOK = { color: "#7f7f7f", dash: "solid", symbol: "circle" };
 /** The chosen cell and the paper's. */
 function searchMarks(rows, place) {
   const marks = (wanted, name, marker) => ({
-    type: "scatter", mode: "markers", hoverinfo: "skip", meta: name,
+    type: "scatter", mode: "markers", hoverinfo: "skip", kind: name,
     x: wanted.map((row) => place(row)[0]), y: wanted.map((row) => drawable(place(row)[1])), marker,
   });
   return [

@@ -25,7 +25,7 @@ class Section {
     this.body = element("div", { class: "body" });
     this.node = element(
       "section",
-      { id, "aria-labelledby": `${id}-title`, "data-state": "waiting" },
+      { id, "aria-labelledby": `${id}-title`, "data-state": "new" },
       element("h2", { id: `${id}-title` }, title),
       intro ? element("p", { class: "intro" }, intro) : null,
       this.body,
@@ -43,20 +43,26 @@ class Section {
 
   invalidate() {
     this.stale = true;
-    this.node.dataset.state = "waiting";
+    if (this.node.dataset.state !== "new") this.node.dataset.state = "waiting";
     if (this.near) this.refresh();
   }
 
   async refresh() {
     if (this.busy) return;
     this.busy = true;
-    while (this.stale) {
-      this.stale = false;
-      await this.update();
+    try {
+      while (this.stale) {
+        this.stale = false;
+        await this.update();
+      }
+      this.node.dataset.state = "drawn";
+      writeAddress();
+    } catch (error) {
+      this.node.dataset.state = "failed";
+      throw error;
+    } finally {
+      this.busy = false;
     }
-    this.busy = false;
-    this.node.dataset.state = "drawn";
-    writeAddress();
   }
 }
 
@@ -97,20 +103,21 @@ function axisTitle(name) {
 /** Notes that every figure over seeds needs: single seeds and numbers that are none. */
 function cautions(rows, placeOf) {
   const notes = [];
-  const single = unique(rows.filter((row) => row.low === null).map((row) => row.label));
+  const single = unique(rows.filter((row) => row.seeds === 1).map((row) => row.label));
   if (single.length > 0) notes.push(`One seed, so no interval: ${single.join(", ")}.`);
   const invalid = rows.filter((row) => Number.isNaN(row.value));
   if (invalid.length > 0) {
     const places = invalid.slice(0, 6).map((row) => `${row.label} at ${placeOf(row)}`);
     const more = invalid.length > 6 ? ` and ${invalid.length - 6} more` : "";
-    notes.push(`Invalid, left out of the curves: ${places.join("; ")}${more}.`);
+    notes.push(`Invalid, so without a number: ${places.join("; ")}${more}.`);
   }
   return notes;
 }
 
 function seedLine(row) {
   const within = interval(row);
-  return within === null ? "one seed: no interval" : `95 % interval ${within}`;
+  if (within !== null) return `95 % interval ${within}`;
+  return row.seeds === 1 ? "one seed: no interval" : "no interval";
 }
 
 function episodeLine(row) {

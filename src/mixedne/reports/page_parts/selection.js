@@ -8,10 +8,12 @@ const COMPARISONS = {
   agents: "agents: with SAC",
 };
 
-const selection = {
-  task: null, agent: null, delta: null, acting: null, mass_mode: null, axis: null,
-  statistic: null, compare: "solvers",
-};
+const KEYS = [
+  "task", "agent", "delta", "axis", "statistic", "compare", "acting", "mass_mode", "published",
+  "pair", "baseline", "progress", "source", "objective", "start", "table_delta",
+];
+
+const selection = Object.fromEntries(KEYS.map((key) => [key, null]));
 
 let combinations = []; // rows of the index
 
@@ -65,7 +67,7 @@ function inOrder(values, order) {
 }
 
 function isComparable(compare) {
-  const rows = combinations.filter((row) => row.task === selection.task);
+  const rows = combinations.filter((row) => row.task === selection.task && row.kind !== "search");
   if (compare === "agents") {
     return selection.agent !== "sac" && rows.some((row) => row.agent === "sac");
   }
@@ -110,19 +112,22 @@ function testedAlike(from, conditions) {
 
 /** Rows by method: its name, its look, and the rows. */
 function byMethod(rows) {
-  const severalDeltas = unique(rows.filter((x) => x.agent !== "sac").map((x) => x.delta)).length > 1;
-  const severalAgents = unique(rows.map((x) => x.agent)).length > 1;
+  const withDelta = hasSeveralDeltas(rows);
   const keyOf = (x) => JSON.stringify([x.agent, x.solver, x.delta, x.label]);
   const groups = [...groupBy(rows, keyOf).values()].map((own) => {
-    const name = methodName(own[0], severalDeltas, severalAgents);
+    const name = methodName(own[0], withDelta);
     return { rows: own, look: { ...lookOf(own[0]), name } };
   });
   return groups.sort((one, other) => one.look.place - other.look.place);
 }
 
-function methodName(row, withDelta, withAgent) {
-  const agent = withAgent && row.agent !== "sac" ? `${agentName(row.agent)} by ` : "";
-  return `${agent}${row.label}${withDelta && row.agent !== "sac" ? `, δ = ${row.delta}` : ""}`;
+/** SAC has no δ. */
+function hasSeveralDeltas(rows) {
+  return unique(rows.filter((x) => x.agent !== "sac").map((x) => x.delta)).length > 1;
+}
+
+function methodName(row, withDelta) {
+  return withDelta && row.agent !== "sac" ? `${row.label}, δ = ${row.delta}` : row.label;
 }
 
 function lookOf({ solver, label }) {
@@ -138,18 +143,17 @@ function pick(key, values, preferred = values[0] ?? null) {
   return selection[key];
 }
 
+/** The address says the whole selection; what it leaves out is chosen anew. */
 function readAddress() {
-  for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
-    selection[key] = key === "delta" || key === "table_delta" ? numberOrText(text) : text || null;
+  const said = new URLSearchParams(location.hash.slice(1));
+  for (const key of KEYS) {
+    const text = said.get(key) || null;
+    selection[key] = key === "delta" && text !== null ? Number(text) : text;
   }
 }
 
-function numberOrText(text) {
-  return text === "" ? null : Number.isNaN(Number(text)) ? text : Number(text);
-}
-
 function writeAddress() {
-  const entries = Object.entries(selection).map(([key, value]) => [key, value ?? ""]);
+  const entries = Object.entries(selection).filter(([, value]) => value !== null);
   const hash = `#${new URLSearchParams(entries)}`;
   if (hash !== location.hash) history.replaceState(null, "", hash);
 }

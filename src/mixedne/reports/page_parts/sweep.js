@@ -15,7 +15,7 @@ function sweepSection() {
   section.body.append(caption, controls, box.node);
   return section.drawnBy(async () => {
     const spec = await sweepSpec();
-    caption.textContent = `${described()}: ${statisticName()}`;
+    caption.textContent = `${described()}: ${statisticName()} of returns`;
     published.show(spec.published.on, spec.published.there);
     showOrSay(section, [caption, controls, box.node], spec.rows.length > 0,
       `No sweep of ${described()}: mixedne evaluate RUN --mass paper would make it.`);
@@ -86,7 +86,7 @@ function publishedTraces({ rows, look }) {
       counted(row.seeds, "seed"), row.source);
   const line = curve(rows, "x", "value", look, hover);
   line.line.width = 1.4;
-  return [...band(rows, "x", look), { ...line, meta: "published", legendrank: 2000 }];
+  return [...band(rows, "x", look), { ...line, kind: "published", legendrank: 2000 }];
 }
 
 /** Rows with the same columns, so that they can stand in one CSV file. */

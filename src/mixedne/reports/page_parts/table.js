@@ -54,11 +54,10 @@ async function summaryRows() {
   const rows = selection.table_delta === "all"
     ? testedAlike(from, { ...place, ...everyDelta })
     : shown(from, place);
-  const several = unique(rows.map((row) => row.delta)).length > 1;
-  return rows.map((row) => ({
-    ...row,
-    name: methodName(row, several, compare === "agents"),
-    verdict: verdict(row, from),
+  const withDelta = hasSeveralDeltas(rows);
+  const together = [...groupBy(rows, (row) => row.task).values()].flat();
+  return together.map((row) => ({
+    ...row, name: methodName(row, withDelta), verdict: verdict(row, from),
   }));
 }
 
@@ -78,8 +77,8 @@ function verdict(row, from) {
 }
 
 function withInterval(number, row, low, high) {
-  const within = interval(row, brief, low, high);
-  return within === null ? brief(number) : `${brief(number)} [${within}]`;
+  if (row[low] === null || row[high] === null) return brief(number);
+  return `${brief(number)} [${brief(row[low])}, ${brief(row[high])}]`;
 }
 
 function showTable(host, rows) {
