@@ -15,7 +15,7 @@ import polars as pl
 
 from mixedne import presets
 
-OUT = Path(__file__).parents[1] / "src" / "mixedne" / "reports" / "published_data"
+OUT = Path(__file__).parents[1] / "src" / "mixedne" / "reports" / "reading" / "published_data"
 
 METHODS = {"nr_mdp_0.1_1": 0.1, "non_robust": 0.0}
 """Of Action Robust RL: δ. Its probabilistic variants are not of this package's solvers."""

@@ -21,12 +21,12 @@ import polars as pl
 from mixedne.evaluation.estimators import Student
 from mixedne.evaluation.statistics import seed_means, shift_summary
 from mixedne.evaluation.table import read_table
-from mixedne.reports.canvas import save_figure
-from mixedne.reports.curves import Axis, Curve, Panel, draw_panels
+from mixedne.reports.figures.canvas import save_figure
+from mixedne.reports.figures.curves import Axis, Curve, Panel, draw_panels
+from mixedne.reports.figures.words import ACTING as ACTING_WORDS
 from mixedne.reports.frames import AXES, INTERVALS
 from mixedne.reports.style import SOLVERS as LOOKS
 from mixedne.reports.style import Look
-from mixedne.reports.words import ACTING as ACTING_WORDS
 from mixedne.tasks.toy import NOMINAL_RHO
 from mixedne.tasks.toy_optimum import optimal_return
 from mixedne.training.metrics import read_metrics

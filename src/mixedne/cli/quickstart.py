@@ -137,8 +137,8 @@ Examples:
             )
 
     def _draw(self, out: Path, table: "pl.DataFrame") -> None:
-        from mixedne.reports.canvas import save_figure, solver_looks
-        from mixedne.reports.curves import Axis, Curve, Panel, draw_panels
+        from mixedne.reports.figures.canvas import save_figure, solver_looks
+        from mixedne.reports.figures.curves import Axis, Curve, Panel, draw_panels
         from mixedne.reports.frames import AXES
 
         looks = solver_looks((solver, words) for words, solver, _ in CASES.values())
@@ -160,8 +160,8 @@ Examples:
 
 def _report(out: Path) -> Path:
     """The page with everything in the folder."""
-    from mixedne.reports.collect import collect
     from mixedne.reports.page import write_page
+    from mixedne.reports.reading.collect import collect
 
     path = out / "report.html"
     write_page(collect([out], title=f"Quickstart: {TASK} four ways"), path)

@@ -115,7 +115,7 @@ Examples:
 
     def write(self, folder: Path, results: "pl.DataFrame", paths: "pl.DataFrame") -> None:
         """Write everything that the case study leaves behind."""
-        from mixedne.reports.saddle import write_figures
+        from mixedne.reports.figures.saddle import write_figures
 
         write_table(results, folder / "results.parquet")
         write_table(paths, folder / "paths.parquet")

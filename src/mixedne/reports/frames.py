@@ -35,6 +35,9 @@ AXES = {
 }
 """What can be shifted, in words with units."""
 
+NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
+"""The world that agents are trained in. ρ is the toy MDP's, whose module needs MuJoCo."""
+
 METHOD: dict[str, Any] = {
     "task": pl.String,  # with its version: HalfCheetah-v5
     "agent": pl.String,  # ddpg, td3, sac, vpg; null where it is not known

@@ -1,6 +1,6 @@
 """The report as one HTML file that shows everything, without a network.
 
-Tables travel in the page as compressed JSON; the scripts in ``page_parts`` draw what is selected.
+Tables travel in the page as compressed JSON; the scripts in ``parts`` draw what is selected.
 Only these scripts may run: the page's security policy names them by their SHA-256.
 """
 
@@ -16,8 +16,9 @@ from typing import Any
 import polars as pl
 
 from mixedne.files import write_beside
-from mixedne.reports import frames, page_data, page_saddle
+from mixedne.reports import frames
 from mixedne.reports.frames import Film, Report
+from mixedne.reports.page import data, saddle
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES
 
 SCRIPTS = (
@@ -41,9 +42,6 @@ SCRIPTS = (
 
 STYLES = ("page.css", "sections.css", "media.css")
 """Later ones may overrule earlier ones."""
-
-NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
-"""Where policies are trained."""
 
 FILM_BYTES = 4_000_000
 """So many bytes of films are put into the page; further ones are only named."""
@@ -72,9 +70,9 @@ def render(report: Report) -> str:
         "TITLE": html.escape(report.title),
         "HASHES": f"{_hash(plotly)} {_hash(script)}",
         "STYLE": "\n".join(_part(name) for name in STYLES),
-        "META": page_data.inline_json(_meta(report, tables, films, runs)),
+        "META": data.inline_json(_meta(report, tables, films, runs)),
         "DATA": "\n".join(
-            [_data(f"table-{name}", page_data.pack(table)) for name, table in tables.items()]
+            [_data(f"table-{name}", data.pack(table)) for name, table in tables.items()]
             + [_data(f"film-{i}", film["content"]) for i, film in enumerate(films)]
             + [_data("runs", runs or "")]
         ),
@@ -86,9 +84,9 @@ def render(report: Report) -> str:
 
 def _tables(report: Report) -> dict[str, pl.DataFrame]:
     """All that the page draws, by name."""
-    case = page_saddle.thinned(report.saddle)
+    case = saddle.thinned(report.saddle)
     return {
-        "index": page_data.index(report),
+        "index": data.index(report),
         "sweeps": report.sweeps,
         "maps": report.maps,
         "summary": report.summary,
@@ -108,15 +106,15 @@ def _meta(
         "title": report.title,
         "counts": dict(report.counts),
         "missing": list(report.missing),
-        "made": page_data.made_of(report.made),
+        "made": data.made_of(report.made),
         "rows": {name: table.height for name, table in tables.items()},
         "runs": {"there": report.runs is not None, "embedded": runs is not None},
         "statistics": frames.STATISTICS,
         "intervals": frames.INTERVALS,
         "axes": frames.AXES,
-        "nominal": NOMINAL,
-        "looks": page_data.looks(pl.concat([tables["index"], report.published], how="diagonal")),
-        "caseLooks": page_data.case_looks(),
+        "nominal": frames.NOMINAL,
+        "looks": data.looks(pl.concat([tables["index"], report.published], how="diagonal")),
+        "caseLooks": data.case_looks(),
         "objectives": {
             name: {"label": x.label, "curve": CURVE if x.has_curve else None, "box": BOX}
             for name, x in OBJECTIVES.items()
@@ -171,4 +169,4 @@ def _hash(script: str) -> str:
 
 
 def _part(name: str) -> str:
-    return files("mixedne.reports").joinpath("page_parts", name).read_text(encoding="utf-8")
+    return files("mixedne.reports.page").joinpath("parts", name).read_text(encoding="utf-8")

@@ -11,9 +11,9 @@ from hatchling.builders.wheel import WheelBuilder
 from mixedne import presets
 from mixedne.evaluation.grids import NAMED_GRIDS
 from mixedne.reports import frames
-from mixedne.reports.published import DATA, SOURCES, published
+from mixedne.reports.reading.published import DATA, SOURCES, published
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TASKS = tuple(presets.TD3[0.1])
 
 
@@ -130,13 +130,14 @@ def test_other_tasks_have_none(tasks: list[str]) -> None:
 
 def test_the_data_are_in_the_wheel() -> None:
     files = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
-    folder = "mixedne/reports/published_data"
+    folder = "mixedne/reports/reading/published_data"
     assert {f"{folder}/{name}" for name in (*SOURCES, "README.md")} <= files
 
 
 def test_reading_needs_no_simulator() -> None:
     code = (
-        "import sys; from mixedne.reports.published import published; published(['Ant-v5']); "
+        "import sys; from mixedne.reports.reading.published import published;"
+        "published(['Ant-v5']);"
         "print({'jax', 'optax', 'mujoco', 'gymnasium'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from mixedne.reports.canvas import save_figure
+from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.style import LOOKS, RC
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES, Objective
 

@@ -16,7 +16,7 @@ from mixedne.evaluation.estimators import Bootstrap, Student, cvar
 from mixedne.evaluation.statistics import grid_summary, shift_summary
 from mixedne.files import write_table
 from mixedne.reports import frames
-from mixedne.reports.collect import collect
+from mixedne.reports.reading.collect import collect
 from probes.tables import pretend_evaluated, pretend_table, shifts
 
 MASSES = (0.5, 1.0, 1.5, 2.0)
@@ -269,6 +269,6 @@ def test_how_it_was_made(made: tuple[Path, pl.DataFrame]) -> None:
 
 
 def test_reports_need_no_physics_and_no_jax() -> None:
-    code = "import sys; import mixedne.reports.collect; print(*sys.modules)"
+    code = "import sys; import mixedne.reports.reading.collect; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"jax", "mujoco", "gymnasium", "optax"} & set(done.stdout.split())

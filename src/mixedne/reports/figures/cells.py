@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from mixedne.reports.ticks import evenly, multiples
+from mixedne.reports.figures.ticks import evenly, multiples
 
 RETURNS = "cividis"
 """From dark to light: the same to the colour-blind, and in grey."""

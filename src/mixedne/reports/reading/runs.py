@@ -12,12 +12,9 @@ from mixedne.errors import InvalidInputError
 from mixedne.evaluation.sources import PROVENANCE
 from mixedne.evaluation.statistics import SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
-from mixedne.reports import methods
-from mixedne.reports.found import Found
 from mixedne.reports.frames import LEVEL
-
-NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
-"""The world that agents are trained in; ρ is the toy MDP's."""
+from mixedne.reports.reading import methods
+from mixedne.reports.reading.found import Found
 
 KEY = ("run", "policy", *TASK, *PROVENANCE)
 """The columns that are the same in all rows of one run."""

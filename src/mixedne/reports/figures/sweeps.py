@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from mixedne.reports.canvas import (
+from mixedne.reports.figures.canvas import (
     TASKS_ON_A_SHEET,
     Named,
     return_words,
@@ -22,10 +22,8 @@ from mixedne.reports.canvas import (
     sheets,
     solver_looks,
 )
-from mixedne.reports.curves import Axis, Curve, Kind, Panel, curve, draw_panels
-from mixedne.reports.frames import STATISTICS, Report
-from mixedne.reports.style import SOLVERS, Look
-from mixedne.reports.words import (
+from mixedne.reports.figures.curves import Axis, Curve, Kind, Panel, curve, draw_panels
+from mixedne.reports.figures.words import (
     agent_name,
     agent_words,
     axis_words,
@@ -38,9 +36,8 @@ from mixedne.reports.words import (
     ways_of_testing,
     where,
 )
-
-NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
-"""Where the runs were trained. ρ: NOMINAL_RHO of mixedne.tasks.toy, which needs MuJoCo."""
+from mixedne.reports.frames import NOMINAL, STATISTICS, Report
+from mixedne.reports.style import SOLVERS, Look
 
 MULTIPLES = ("mass", "friction")
 

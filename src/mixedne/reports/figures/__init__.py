@@ -5,13 +5,13 @@ from itertools import chain, count
 from pathlib import Path
 
 from mixedne.errors import InvalidInputError
-from mixedne.reports import saddle
-from mixedne.reports.canvas import Named, save_figure
+from mixedne.reports.figures import saddle
+from mixedne.reports.figures.canvas import Named, save_figure
+from mixedne.reports.figures.heatmaps import draw_heatmaps
+from mixedne.reports.figures.learning import draw_learning
+from mixedne.reports.figures.searches import draw_searches
+from mixedne.reports.figures.sweeps import draw_sweeps
 from mixedne.reports.frames import STATISTICS, Report
-from mixedne.reports.heatmaps import draw_heatmaps
-from mixedne.reports.learning import draw_learning
-from mixedne.reports.searches import draw_searches
-from mixedne.reports.sweeps import draw_sweeps
 
 FORMATS = ("pdf", "png")
 

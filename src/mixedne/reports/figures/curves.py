@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from mixedne.reports.canvas import LITERAL, TRAINING, close_sheet, open_sheet, say_in
+from mixedne.reports.figures.canvas import LITERAL, TRAINING, close_sheet, open_sheet, say_in
+from mixedne.reports.figures.ticks import ROUND, multiples
 from mixedne.reports.style import Look
-from mixedne.reports.ticks import ROUND, multiples
 
 SIZES = {1: (5.2, 3.4), 2: (3.7, 2.7), 3: (3.0, 2.3), 4: (2.5, 2.0)}
 """Width and height of a panel in inches, by the number of columns."""

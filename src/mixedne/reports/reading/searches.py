@@ -8,11 +8,10 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.table import read_table
-from mixedne.reports import methods
-from mixedne.reports.found import Found, PlanFound
-from mixedne.reports.frames import SEARCHES, empty
-from mixedne.reports.numbers import over_seeds
-from mixedne.reports.runs import NOMINAL
+from mixedne.reports.frames import NOMINAL, SEARCHES, empty
+from mixedne.reports.reading import methods
+from mixedne.reports.reading.found import Found, PlanFound
+from mixedne.reports.reading.numbers import over_seeds
 
 ACROSS = ("sigma", "eta")
 UP = ("sigma0", "eta", "inner_steps")

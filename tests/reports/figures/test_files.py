@@ -8,8 +8,8 @@ import polars as pl
 from matplotlib.text import Text
 
 from mixedne.reports import frames
-from mixedne.reports.canvas import save_figure
 from mixedne.reports.figures import draw_figures, write_figures
+from mixedne.reports.figures.canvas import save_figure
 from probes.figures import chosen, legend
 from probes.report import TASKS
 

@@ -14,9 +14,9 @@ import polars as pl
 
 from mixedne.evaluation.estimators import Student
 from mixedne.reports import frames
-from mixedne.reports.methods import SOLVERS
+from mixedne.reports.reading.methods import SOLVERS
 
-DATA = resources.files("mixedne.reports") / "published_data"
+DATA = resources.files("mixedne.reports.reading") / "published_data"
 
 SOURCES = {
     "action_robust_rl.csv": ("Tessler et al. 2019", "seed"),

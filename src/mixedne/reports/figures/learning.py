@@ -5,11 +5,9 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 from matplotlib.figure import Figure
 
-from mixedne.reports.canvas import Named, seeds_note, sheets, solver_looks
-from mixedne.reports.curves import Axis, Curve, Kind, Panel, curve, draw_panels
-from mixedne.reports.frames import Report
-from mixedne.reports.style import Look
-from mixedne.reports.words import (
+from mixedne.reports.figures.canvas import Named, seeds_note, sheets, solver_looks
+from mixedne.reports.figures.curves import Axis, Curve, Kind, Panel, curve, draw_panels
+from mixedne.reports.figures.words import (
     agent_name,
     agent_words,
     delta_name,
@@ -18,6 +16,8 @@ from mixedne.reports.words import (
     safe_name,
     where,
 )
+from mixedne.reports.frames import Report
+from mixedne.reports.style import Look
 
 SOURCES = {
     "evaluation": "return, without noise",

@@ -15,7 +15,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from mixedne.reports.canvas import (
+from mixedne.reports.figures.canvas import (
     LITERAL,
     SMALL,
     Named,
@@ -27,7 +27,7 @@ from mixedne.reports.canvas import (
     sheets,
     solver_looks,
 )
-from mixedne.reports.cells import (
+from mixedne.reports.figures.cells import (
     DIFFERENCES,
     RETURNS,
     Cells,
@@ -38,9 +38,7 @@ from mixedne.reports.cells import (
     range_around_zero,
     range_of,
 )
-from mixedne.reports.frames import STATISTICS, Report
-from mixedne.reports.sweeps import NOMINAL
-from mixedne.reports.words import (
+from mixedne.reports.figures.words import (
     agent_name,
     agent_words,
     axis_words,
@@ -53,6 +51,7 @@ from mixedne.reports.words import (
     ways_of_testing,
     where,
 )
+from mixedne.reports.frames import NOMINAL, STATISTICS, Report
 
 NOMINAL_MARK: dict[str, Any] = {
     "marker": "o", "color": "white", "markeredgecolor": "black", "markersize": 5, "linewidth": 0,

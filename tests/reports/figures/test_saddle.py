@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mixedne.reports import saddle
+from mixedne.reports.figures import saddle
 from mixedne.saddle import experiment, tables
 from mixedne.saddle.objectives import OBJECTIVES, STARTS
 from mixedne.saddle.settings import Settings

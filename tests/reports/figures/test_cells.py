@@ -113,5 +113,6 @@ def test_many_values_of_one_setting_are_a_curve(report: frames.Report) -> None:
     ((_, figure),) = draw_figures(frames.Report(searches=searches))
     (axes,) = [it for it in figure.subfigs[0].axes if it.get_title() == "GAD, δ = 0.1"]
     curve, chosen, paper = axes.lines
-    np.testing.assert_allclose(curve.get_xydata(), [(v, 1000.0 + n) for n, v in enumerate(x)])
-    assert [line.get_xydata()[0, 0] for line in (chosen, paper)] == [x[7], x[2]]
+    drawn, *marked = (np.asarray(line.get_xydata()) for line in (curve, chosen, paper))
+    np.testing.assert_allclose(drawn, np.array([(v, 1000.0 + n) for n, v in enumerate(x)]))
+    assert [float(place[0, 0]) for place in marked] == [x[7], x[2]]

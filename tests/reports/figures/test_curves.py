@@ -9,10 +9,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from mixedne.errors import InvalidInputError
-from mixedne.reports import frames, style, ticks
-from mixedne.reports.canvas import further_look, solver_looks
-from mixedne.reports.figures import draw_figures
-from mixedne.reports.sweeps import NOMINAL
+from mixedne.reports import frames, style
+from mixedne.reports.figures import draw_figures, ticks
+from mixedne.reports.figures.canvas import further_look, solver_looks
+from mixedne.reports.frames import NOMINAL
 from mixedne.tasks.toy import NOMINAL_RHO
 from probes.figures import (
     chosen,

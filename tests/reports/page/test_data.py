@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mixedne.reports import page, page_data, page_saddle
+from mixedne.reports import frames, page
 from mixedne.reports.frames import Report
+from mixedne.reports.page import data, saddle
 from mixedne.reports.style import LOOKS, METHODS, PLOTLY_LINES, PLOTLY_MARKERS, SPARE
 from mixedne.tasks.toy import NOMINAL_RHO
 from probes.report import sample_report
 
-PARTS = Path(str(files("mixedne.reports"))) / "page_parts"
+PARTS = Path(str(files("mixedne.reports.page"))) / "parts"
 
 
 def unpacked(text: str) -> dict[str, Any]:
@@ -28,14 +29,14 @@ def unpacked(text: str) -> dict[str, Any]:
 
 def test_null_invalid_and_infinite_are_told_apart() -> None:
     numbers = [None, float("nan"), float("inf"), float("-inf"), 0.1 + 0.2, 1234567.8, 1e-9]
-    packed = unpacked(page_data.pack(pl.DataFrame({"number": numbers})))
+    packed = unpacked(data.pack(pl.DataFrame({"number": numbers})))
     expected = [None, "NaN", "Infinity", "-Infinity", 0.3, 1234568.0, 1e-9]
     assert packed == {"rows": 7, "columns": {"number": expected}}
 
 
 def test_words_stand_once_and_counts_keep_every_digit() -> None:
     table = pl.DataFrame({"word": ["b", None, "a", "b"], "step": [123456789, 1, 2, 3]})
-    packed = unpacked(page_data.pack(table))["columns"]
+    packed = unpacked(data.pack(table))["columns"]
     assert packed == {
         "word": {"words": ["b", "a"], "codes": [0, -1, 1, 0]},
         "step": [123456789, 1, 2, 3],
@@ -44,7 +45,7 @@ def test_words_stand_once_and_counts_keep_every_digit() -> None:
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "&lt;", "\u2028\u2029", '"\\'])
 def test_json_in_the_page_cannot_end_its_element(text: str) -> None:
-    inline = page_data.inline_json({text: [text]})
+    inline = data.inline_json({text: [text]})
     assert not set(inline) & set("<>&\u2028\u2029")
     assert json.loads(inline) == {text: [text]}
 
@@ -57,7 +58,7 @@ def test_placeholders_in_data_stay_words() -> None:
 def test_a_label_looks_the_same_everywhere_and_different_from_others() -> None:
     labels = ["GAD, PR-MDP", "GAD", "MixedNE-LD", "SAC", "other"]
     solvers = ["gad", "gad", "mixedne-ld", None, "strange"]
-    looks = page_data.looks(pl.DataFrame({"solver": solvers, "label": labels}))
+    looks = data.looks(pl.DataFrame({"solver": solvers, "label": labels}))
     color = {look["label"]: look["color"] for look in looks}
     assert color["GAD"] == METHODS["gad"].color
     assert color["MixedNE-LD"] == METHODS["mixedne-ld"].color
@@ -72,7 +73,7 @@ def test_every_look_has_a_word_in_plotly() -> None:
 
 
 def test_policies_are_trained_where_the_page_says() -> None:
-    assert page.NOMINAL["rho"] == NOMINAL_RHO
+    assert frames.NOMINAL["rho"] == NOMINAL_RHO
 
 
 def test_a_long_case_study_stays_small() -> None:
@@ -89,8 +90,8 @@ def test_a_long_case_study_stays_small() -> None:
         for solver, inner in LOOKS
         for seed in range(3)
     ]  # fmt: skip
-    tables = page_saddle.thinned(pl.DataFrame(rows))
-    assert sum(len(page_data.pack(table)) for table in tables.values()) < 300_000
+    tables = saddle.thinned(pl.DataFrame(rows))
+    assert sum(len(data.pack(table)) for table in tables.values()) < 300_000
     assert tables["paths"]["step"].max() == tables["values"]["step"].max() == 3000
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.reports import methods
-from mixedne.reports.found import Found
-from mixedne.reports.frames import LEARNING, empty
-from mixedne.reports.numbers import over_seeds
-from mixedne.reports.runs import NOMINAL, Label
+from mixedne.reports.frames import LEARNING, NOMINAL, empty
+from mixedne.reports.reading import methods
+from mixedne.reports.reading.found import Found
+from mixedne.reports.reading.numbers import over_seeds
+from mixedne.reports.reading.runs import Label
 
 POINTS = 60
 """Training returns of a run are averaged into at most so many stretches of equal length."""

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullFormatter
 
-from mixedne.reports.canvas import (
+from mixedne.reports.figures.canvas import (
     LITERAL,
     SMALL,
     Named,
@@ -24,10 +24,10 @@ from mixedne.reports.canvas import (
     open_sheet,
     seeds_note,
 )
-from mixedne.reports.cells import cells, draw_cells, no_number_patch, range_of
+from mixedne.reports.figures.cells import cells, draw_cells, no_number_patch, range_of
+from mixedne.reports.figures.words import SETTINGS, agent_words, delta_words, safe_name
 from mixedne.reports.frames import Report
 from mixedne.reports.style import SOLVERS
-from mixedne.reports.words import SETTINGS, agent_words, delta_words, safe_name
 
 PANEL = ["agent", "delta", "solver", "fixed", "setting_x", "setting_y"]
 """The columns whose values name a panel."""

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from mixedne.evaluation.captions import read_caption
-from mixedne.reports import methods, numbers
-from mixedne.reports.found import Found, find
 from mixedne.reports.frames import AXES, Film, Made, Report
-from mixedne.reports.learned import learning
-from mixedne.reports.published import published
-from mixedne.reports.runs import labels, read_runs
-from mixedne.reports.searched import searches
+from mixedne.reports.reading import methods, numbers
+from mixedne.reports.reading.found import Found, find
+from mixedne.reports.reading.learning import learning
+from mixedne.reports.reading.published import published
+from mixedne.reports.reading.runs import labels, read_runs
+from mixedne.reports.reading.searches import searches
 from mixedne.saddle.objectives import OBJECTIVES
 
 LISTED = 5

@@ -17,12 +17,12 @@ from mixedne.reports.frames import (
     LEVEL,
     MAPS,
     METHOD,
+    NOMINAL,
     STATISTICS,
     SUMMARY,
     SWEEPS,
     empty,
 )
-from mixedne.reports.runs import NOMINAL
 
 PAIRS = (("noise", "mass"), ("noise", "friction"), ("mass", "friction"))
 """The paper's heat maps: what runs along, and what runs up."""
