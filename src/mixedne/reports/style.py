@@ -47,20 +47,17 @@ FURTHER_LINES = ((0, (3, 1, 1, 1, 1, 1)), (0, (10, 2)), (0, (1, 3)), (0, (6, 2, 
 FURTHER_MARKERS = ("P", "v", "X", "*", "<")
 """For further curves, taken in turn: sixty differ, and twenty in grey. Without the palette's
 yellow, which is too light."""
-METHODS: dict[str | None, Look] = {
-    "mixedne-ld": Look("MixedNE-LD", "#009E73", "-", "o"),
-    "gad": Look("GAD", "#D55E00", "-.", "s"),
-    "extra-adam": Look("Extra-Adam", "#0072B2", "--", "^"),
-    None: Look("SAC", "#CC79A7", ":", "D"),
-}
-"""By solver, for results of agents; SAC has none."""
 
-SPARE = (
-    Look("", "#E69F00", "--", "v"),
-    Look("", "#56B4E9", "-.", "P"),
-    Look("", "#7F7F7F", "-", "X"),
-)
-"""For further methods of the same solver, in turn."""
+
+def further_look(label: str, place: int) -> Look:
+    """The look of a curve that has none by its solver."""
+    return Look(
+        label,
+        FURTHER_COLORS[place % len(FURTHER_COLORS)],
+        FURTHER_LINES[place % len(FURTHER_LINES)],
+        FURTHER_MARKERS[place % len(FURTHER_MARKERS)],
+    )
+
 
 PLOTLY_LINES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
 PLOTLY_MARKERS = {
@@ -71,5 +68,7 @@ PLOTLY_MARKERS = {
     "D": "diamond",
     "P": "cross",
     "X": "x",
+    "*": "star",
+    "<": "triangle-left",
 }
 """Matplotlib's lines and markers in Plotly's words."""

@@ -16,7 +16,7 @@ import pytest
 from mixedne.reports import frames, page
 from mixedne.reports.frames import Report
 from mixedne.reports.page import data, saddle
-from mixedne.reports.style import LOOKS, METHODS, PLOTLY_LINES, PLOTLY_MARKERS, SPARE
+from mixedne.reports.style import LOOKS, PLOTLY_MARKERS, SOLVERS
 from mixedne.tasks.toy import NOMINAL_RHO
 from probes.report import sample_report
 
@@ -55,21 +55,18 @@ def test_placeholders_in_data_stay_words() -> None:
     assert "<title>@@SCRIPT@@</title>" in text
 
 
-def test_a_label_looks_the_same_everywhere_and_different_from_others() -> None:
-    labels = ["GAD, PR-MDP", "GAD", "MixedNE-LD", "SAC", "other"]
-    solvers = ["gad", "gad", "mixedne-ld", None, "strange"]
-    looks = data.looks(pl.DataFrame({"solver": solvers, "label": labels}))
-    color = {look["label"]: look["color"] for look in looks}
-    assert color["GAD"] == METHODS["gad"].color
-    assert color["MixedNE-LD"] == METHODS["mixedne-ld"].color
-    assert color["SAC"] == METHODS[None].color
-    assert len(set(color.values())) == len(labels)
-
-
-def test_every_look_has_a_word_in_plotly() -> None:
-    for look in (*METHODS.values(), *SPARE):
-        assert look.line in PLOTLY_LINES
-        assert look.marker in PLOTLY_MARKERS
+def test_looks_are_those_of_the_figures_and_all_different() -> None:
+    looks = data.looks()
+    by_solver = {look["solver"]: look for look in looks["solvers"]}
+    assert by_solver[None]["label"] == "SAC"
+    for solver in ("mixedne-ld", "gad", "extra-adam"):
+        assert by_solver[solver]["color"] == SOLVERS[solver].color
+        assert by_solver[solver]["symbol"] == PLOTLY_MARKERS[SOLVERS[solver].marker]
+    whole = [
+        (look["color"], look["dash"], look["symbol"])
+        for look in (*looks["solvers"], *looks["further"])
+    ]
+    assert len(set(whole)) == len(whole)
 
 
 def test_policies_are_trained_where_the_page_says() -> None:

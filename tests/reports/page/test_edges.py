@@ -241,3 +241,20 @@ def test_large_films_and_runs_are_left_out_and_named(
     assert "b.mp4" in opened.text("#films ul")
     assert "too large for this page" in opened.text("#download")
     assert opened.page.locator("#save-runs").count() == 0
+
+
+def test_methods_of_one_solver_are_told_apart(view: Opener, tmp_path: Path) -> None:
+    chosen = (pl.col("solver") == "gad") & (pl.col("agent") == "ddpg") & (pl.col("delta") == 0.1)
+    own = REPORT.sweeps.filter(chosen)
+    many = pl.concat(own.with_columns(label=pl.lit(f"GAD, eta={n}")) for n in range(6))
+    write_page(Report(sweeps=pl.concat([REPORT.sweeps, many])), tmp_path / "page.html")
+    opened = view(path=tmp_path / "page.html")
+    opened.show("sweep")
+    looks = opened.page.evaluate(
+        """() => document.querySelector("#plot-sweep").data
+             .filter((trace) => trace.kind === "curve")
+             .map((trace) => [trace.name, trace.line.color, trace.line.dash, trace.marker.symbol])"""
+    )
+    assert len(looks) == 3 + 6
+    assert len({tuple(look[1:]) for look in looks}) == len(looks)
+    assert next(look[1] for look in looks if look[0] == "GAD") == "#D55E00"

@@ -15,12 +15,10 @@ from matplotlib.lines import Line2D
 from mixedne.files import write_beside
 from mixedne.reports.frames import INTERVALS, STATISTICS
 from mixedne.reports.style import (
-    FURTHER_COLORS,
-    FURTHER_LINES,
-    FURTHER_MARKERS,
     RC,
     SOLVERS,
     Look,
+    further_look,
 )
 
 LITERAL: dict[Any, Any] = {**RC, "text.parse_math": False}
@@ -134,16 +132,6 @@ def solver_looks(methods: Iterable[tuple[str | None, str]]) -> dict[str, Look]:
 def label_of(solver: str) -> str:
     """A solver's name in print."""
     return SOLVERS[solver].label if solver in SOLVERS else solver
-
-
-def further_look(label: str, place: int) -> Look:
-    """The look of a curve that has none by its solver."""
-    return Look(
-        label,
-        FURTHER_COLORS[place % len(FURTHER_COLORS)],
-        FURTHER_LINES[place % len(FURTHER_LINES)],
-        FURTHER_MARKERS[place % len(FURTHER_MARKERS)],
-    )
 
 
 def return_words(statistic: str) -> str:

@@ -113,7 +113,7 @@ def _meta(
         "intervals": frames.INTERVALS,
         "axes": frames.AXES,
         "nominal": frames.NOMINAL,
-        "looks": data.looks(pl.concat([tables["index"], report.published], how="diagonal")),
+        "looks": data.looks(),
         "caseLooks": data.case_looks(),
         "objectives": {
             name: {"label": x.label, "curve": CURVE if x.has_curve else None, "box": BOX}

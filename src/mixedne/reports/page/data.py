@@ -4,16 +4,26 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from mixedne.reports.frames import METHOD, Report
-from mixedne.reports.style import LOOKS, METHODS, PLOTLY_LINES, PLOTLY_MARKERS, SPARE, Look
+from mixedne.reports.style import (
+    LOOKS,
+    PLOTLY_LINES,
+    PLOTLY_MARKERS,
+    SOLVERS,
+    Look,
+    further_look,
+)
 
 DIGITS = 7
 """Significant digits of a number in the page."""
+
+FURTHER = 60
+"""So many further looks differ from each other."""
 
 
 def pack(table: pl.DataFrame) -> str:
@@ -66,39 +76,32 @@ def index(report: Report) -> pl.DataFrame:
     return pl.concat(parts, how="diagonal").unique(maintain_order=True)
 
 
-def looks(methods: pl.DataFrame) -> list[dict[str, Any]]:
-    """A look for every solver and label; the plainest label has its solver's."""
-    pairs: dict[str | None, list[str]] = {}
-    named = methods.select("solver", "label").drop_nulls("label").unique(maintain_order=True)
-    for solver, label in named.rows():
-        pairs.setdefault(solver, []).append(label)
-    found, spare = [], 0
-    for solver, labels in sorted(pairs.items(), key=lambda pair: _order(pair[0])):
-        own = METHODS.get(solver)
-        for place, label in enumerate(_plainest_first(labels, own)):
-            if own is None or place > 0:
-                look, spare = SPARE[spare % len(SPARE)], spare + 1
-            else:
-                look = own
-            found.append({"solver": solver, "label": label, **in_plotly(look)})
-    return found
-
-
-def _order(solver: str | None) -> int:
-    return list(METHODS).index(solver) if solver in METHODS else len(METHODS)
-
-
-def _plainest_first(labels: Iterable[str], look: Look | None) -> list[str]:
-    return sorted(labels, key=lambda label: look is None or label != look.label)
+def looks() -> dict[str, Any]:
+    """How curves look: by solver, and further ones for what has none of its own."""
+    own = {"sac": None}
+    return {
+        "solvers": [
+            {"solver": own.get(solver, solver), "label": look.label, **in_plotly(look)}
+            for solver, look in SOLVERS.items()
+        ],
+        "further": [in_plotly(further_look("", place)) for place in range(FURTHER)],
+    }
 
 
 def in_plotly(look: Look) -> dict[str, str]:
     """Colour, dash and symbol in Plotly's words."""
     return {
         "color": look.color,
-        "dash": PLOTLY_LINES[look.line],
+        "dash": _dash(look.line),
         "symbol": PLOTLY_MARKERS[look.marker],
     }
+
+
+def _dash(line: Any) -> str:
+    """A line by its name, or by the lengths of its dashes and gaps."""
+    if isinstance(line, str):
+        return PLOTLY_LINES[line]
+    return ",".join(f"{2 * length}px" for length in line[1])
 
 
 def case_looks() -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 function filmsSection() {
   if (meta.films.length + meta.filmsLeftOut.length === 0) {
-    return missingSection("films", "Films", "No films of policies.", "mixedne watch RUN");
+    return missingSection("films", "Films", "No films of policies.", "mixedne watch RUN --mass 1.5 --out film.mp4");
   }
   const section = new Section("films", "Films");
   const host = element("div", { class: "films" });

@@ -8,7 +8,7 @@ function madeSection() {
     ...commands.map(command),
     facts([
       ["Versions", versions],
-      ["Machines", machines],
+      ["Machines", machines.length > 0 || meta.counts.runs === 0 ? machines : ["not recorded"]],
       ["Training seeds", seeds.map(([method, numbers]) => `${method}: ${numbers}`)],
       ["Read from", sources],
     ]),

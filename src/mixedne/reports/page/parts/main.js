@@ -14,7 +14,7 @@ const SELECTORS = {
 const WORDS = {
   agent: agentName,
   delta: (value) => (value === null ? "not known" : String(value)),
-  axis: (value) => ({ noise: "action noise", rho: "ρ" })[value] ?? value,
+  axis: axisName,
   statistic: (value) => meta.statistics[value] ?? value,
   compare: (value) => COMPARISONS[value],
   acting: (value) => ({ mean: "mean action", stochastic: "drawn action" })[value] ?? "not known",

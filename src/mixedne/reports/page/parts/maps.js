@@ -154,7 +154,7 @@ function cells(rows, key, colors, [low, high], hover) {
 /** An axis that names some of the shifts that there are, and no others. */
 function shiftAxis(name, values) {
   const step = Math.ceil(values.length / 6);
-  const title = { noise: "action noise", rho: "ρ" }[name] ?? name;
+  const title = axisName(name);
   return axis(title, {
     tickvals: values.filter((_, place) => place % step === 0), showgrid: false, ticks: "",
   });

@@ -17,7 +17,7 @@ function overviewSection() {
     const { axis: name, statistic } = selection;
     const rows = shown(await table("summary"), { axis: name, statistic });
     shownRows.splice(0, shownRows.length, ...rows);
-    caption.textContent = `${agentName(selection.agent)}: ${statisticName()} over the sweep of ${name}`;
+    caption.textContent = `${agentName(selection.agent)}: ${statisticName()} over the sweep of ${axisName(name)}`;
     replaceChildren(notes, ...cautions(rows, (row) => row.task).map((x) => element("p", {}, x)));
     showOrSay(section, [caption, panels.node, save, notes], rows.length > 0,
       "Nothing to sum up for this selection: mixedne evaluate RUN --mass paper would make a sweep.");

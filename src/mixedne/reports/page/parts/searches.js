@@ -56,7 +56,7 @@ function searchPanels(rows, range) {
 }
 
 function searchName(row, withStudy, withDelta) {
-  const solver = meta.looks.find((x) => x.solver === row.solver)?.label ?? row.solver ?? "SAC";
+  const solver = solverLook(row.solver)?.label ?? row.solver;
   const parts = [solver, withDelta ? `δ = ${row.delta}` : "", row.fixed, withStudy ? row.study : ""];
   return parts.filter((part) => part).join(", ");
 }
@@ -107,20 +107,28 @@ function searchMap(rows, [low, high], head) {
 function searchLine(rows, head) {
   const sorted = [...rows].sort((one, other) => one.x - other.x);
   const xs = settings(sorted, "x");
-  const look = { ...(meta.looks.find((x) => x.solver === rows[0].solver) ?? SPARE_LOOK), name: head };
-  const bounded = sorted.map((row) => ({ ...row, place: xs.indexOf(row.x) }));
+  const look = { ...(solverLook(rows[0].solver) ?? meta.looks.further[0]), name: head };
+  const many = xs.length > MOST_NAMED && xs[0] > 0;
+  const across = (row) => (many ? row.x : xs.indexOf(row.x));
+  const bounded = sorted.map((row) => ({ ...row, place: across(row) }));
   const line = curve(bounded, "place", "value", look, searchHover(head));
-  const place = (row) => [xs.indexOf(row.x), row.value];
+  if (many) line.marker.size = 5;
+  const place = (row) => [across(row), row.value];
+  const named = rows[0].setting_x;
   return {
     traces: [...band(bounded, "place", look), { ...line, kind: "line" }, ...searchMarks(rows, place)],
     layout: {
       height: 300, showlegend: false, margin: PANEL_MARGIN,
-      xaxis: settingAxis(rows[0].setting_x, xs), yaxis: axis("nominal return"),
+      xaxis: many
+        ? axis(named, { type: "log", dtick: 1, exponentformat: "power" })
+        : settingAxis(named, xs),
+      yaxis: axis("nominal return"),
     },
   };
 }
 
-const SPARE_LOOK = { color: "#7f7f7f", dash: "solid", symbol: "circle" };
+/** Up to so many values of a setting are named on its axis; more are on a logarithmic one. */
+const MOST_NAMED = 8;
 
 /** The chosen cell and the paper's. */
 function searchMarks(rows, place) {

@@ -96,6 +96,10 @@ function statisticName() {
   return meta.statistics[selection.statistic] ?? selection.statistic ?? "";
 }
 
+function axisName(name) {
+  return { noise: "action noise", rho: "ρ" }[name] ?? name;
+}
+
 function axisTitle(name) {
   return meta.axes[name] ?? name;
 }

@@ -114,11 +114,36 @@ function testedAlike(from, conditions) {
 function byMethod(rows) {
   const withDelta = hasSeveralDeltas(rows);
   const keyOf = (x) => JSON.stringify([x.agent, x.solver, x.delta, x.label]);
-  const groups = [...groupBy(rows, keyOf).values()].map((own) => {
-    const name = methodName(own[0], withDelta);
-    return { rows: own, look: { ...lookOf(own[0]), name } };
+  const groups = [...groupBy(rows, keyOf).values()];
+  groups.sort((one, other) => standing(one[0]) - standing(other[0]));
+  const looks = looksFor(groups.map((own) => own[0]));
+  return groups.map((own, i) => ({
+    rows: own,
+    look: { ...looks[i], name: methodName(own[0], withDelta) },
+  }));
+}
+
+/** Solvers in the order of the legend; of one solver, its plain name first. */
+function standing({ solver, label }) {
+  const place = meta.looks.solvers.findIndex((x) => x.solver === solver);
+  if (place < 0) return meta.looks.solvers.length;
+  return place + (meta.looks.solvers[place].label === label ? 0 : 0.5);
+}
+
+/** Looks for methods drawn together: the first of a solver has its own, all others further ones. */
+function looksFor(methods) {
+  const taken = new Set();
+  let next = 0;
+  return methods.map(({ solver }) => {
+    const own = taken.has(solver) ? undefined : solverLook(solver);
+    const look = own ?? meta.looks.further[next++ % meta.looks.further.length];
+    taken.add(solver);
+    return { ...look, color: look.color === "#000000" ? pageColor("ink") : look.color };
   });
-  return groups.sort((one, other) => one.look.place - other.look.place);
+}
+
+function solverLook(solver) {
+  return meta.looks.solvers.find((x) => x.solver === solver);
 }
 
 /** SAC has no δ. */
@@ -128,11 +153,6 @@ function hasSeveralDeltas(rows) {
 
 function methodName(row, withDelta) {
   return withDelta && row.agent !== "sac" ? `${row.label}, δ = ${row.delta}` : row.label;
-}
-
-function lookOf({ solver, label }) {
-  const place = meta.looks.findIndex((x) => x.solver === solver && x.label === label);
-  return { place, ...meta.looks[place] };
 }
 
 /** Keep a choice within what is there. */

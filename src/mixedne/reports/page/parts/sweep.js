@@ -76,7 +76,7 @@ async function publishedCurves(methods) {
 }
 
 function greyLook(row) {
-  const { dash, symbol } = meta.looks.find((x) => x.solver === row.solver) ?? lookOf(row);
+  const { dash, symbol } = solverLook(row.solver) ?? meta.looks.further[0];
   return { color: pageColor("grey"), dash, symbol: `${symbol}-open`, name: row.label };
 }
 

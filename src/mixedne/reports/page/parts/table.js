@@ -40,7 +40,7 @@ function tableSection() {
     delta.show([["chosen", "the one chosen above"], ["all", "all"]], pick("table_delta", ["chosen", "all"]));
     const rows = await summaryRows();
     shownRows.splice(0, shownRows.length, ...rows.map(({ name, verdict, ...row }) => ({ ...row, verdict })));
-    caption.textContent = `${agentName(selection.agent)}: ${statisticName()} over the sweep of ${selection.axis}`;
+    caption.textContent = `${agentName(selection.agent)}: ${statisticName()} over the sweep of ${axisName(selection.axis)}`;
     showOrSay(section, [caption, controls, host, save], rows.length > 0, "No summary for this selection.");
     showTable(host, rows);
   });
