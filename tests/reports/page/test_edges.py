@@ -215,7 +215,10 @@ def _renamed(report: Report, tasks: dict[str, str], labels: dict[str, str]) -> R
 def test_the_papers_whole_study_fits_and_opens(view: Opener, tmp_path: Path) -> None:
     large = large_report()
     assert (large.sweeps.height, large.maps.height) == (16_128, 139_392)
-    write_page(large, tmp_path / "large.html")
+    (tmp_path / "film.mp4").write_bytes(b"x" * page.FILM_BYTES)
+    runs = pl.DataFrame({"mean": np.random.default_rng(0).normal(size=259_200)})
+    films = (Film(tmp_path / "film.mp4", "film"),)
+    write_page(replace(large, runs=runs, films=films), tmp_path / "large.html")
     assert (tmp_path / "large.html").stat().st_size < 10e6
     opened = view("#task=Reacher-v5", path=tmp_path / "large.html")
     own = rows(large.sweeps, task="Reacher-v5", agent="ddpg", delta=0.1, axis="mass")
@@ -229,7 +232,7 @@ def test_large_films_and_runs_are_left_out_and_named(
     view: Opener, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(page, "FILM_BYTES", 10)
-    monkeypatch.setattr(page, "RUNS_BYTES", 10)
+    monkeypatch.setattr(page, "PAGE_BYTES", 10)
     films = []
     for name, size in (("a.mp4", 8), ("b.mp4", 8), ("c.webm", 2)):
         (tmp_path / name).write_bytes(b"x" * size)

@@ -43,11 +43,11 @@ SCRIPTS = (
 STYLES = ("page.css", "sections.css", "media.css")
 """Later ones may overrule earlier ones."""
 
-FILM_BYTES = 4_000_000
+FILM_BYTES = 3_800_000
 """So many bytes of films are put into the page; further ones are only named."""
 
-RUNS_BYTES = 3_000_000
-"""A larger table of runs is not put into the page."""
+PAGE_BYTES = 9_500_000
+"""The table of single runs is left out of a page that would become larger with it."""
 
 FILM_TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif"}
 
@@ -63,19 +63,17 @@ def render(report: Report) -> str:
     """The page as text."""
     tables = _tables(report)
     films = [_film(film) for film in _within_limit(report.films)]
-    runs = _runs(report.runs)
+    packed = [_data(f"table-{name}", data.pack(table)) for name, table in tables.items()]
+    packed += [_data(f"film-{i}", film["content"]) for i, film in enumerate(films)]
     plotly = _part("plotly/plotly-cartesian.min.js")
+    runs = _runs(report.runs, PAGE_BYTES - len(plotly) - sum(map(len, packed)))
     script = '(() => {\n"use strict";\n' + "\n".join(_part(x) for x in SCRIPTS) + "\n})();"
     parts = {
         "TITLE": html.escape(report.title),
         "HASHES": f"{_hash(plotly)} {_hash(script)}",
         "STYLE": "\n".join(_part(name) for name in STYLES),
         "META": data.inline_json(_meta(report, tables, films, runs)),
-        "DATA": "\n".join(
-            [_data(f"table-{name}", data.pack(table)) for name, table in tables.items()]
-            + [_data(f"film-{i}", film["content"]) for i, film in enumerate(films)]
-            + [_data("runs", runs or "")]
-        ),
+        "DATA": "\n".join([*packed, _data("runs", runs or "")]),
         "PLOTLY": plotly,
         "SCRIPT": script,
     }
@@ -148,14 +146,14 @@ def _film(film: Film) -> dict[str, str]:
     return {"type": kind, "caption": film.caption, "content": content}
 
 
-def _runs(runs: pl.DataFrame | None) -> str | None:
-    """The table of runs as a Parquet file in base64, unless there is none or it is too large."""
+def _runs(runs: pl.DataFrame | None, room: int) -> str | None:
+    """The table of runs as a Parquet file in base64, unless there is none or no room for it."""
     if runs is None:
         return None
     buffer = io.BytesIO()
     runs.write_parquet(buffer)
-    content = buffer.getvalue()
-    return base64.b64encode(content).decode() if len(content) <= RUNS_BYTES else None
+    content = base64.b64encode(buffer.getvalue()).decode()
+    return content if len(content) <= room else None
 
 
 def _data(name: str, content: str) -> str:
