@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from mixedne.errors import InvalidInputError
 from mixedne.reports import frames, style
 from mixedne.reports.figures import draw_figures, ticks
-from mixedne.reports.figures.canvas import further_look, solver_looks
+from mixedne.reports.figures.canvas import solver_looks
 from mixedne.reports.frames import NOMINAL
+from mixedne.reports.style import further_look
 from mixedne.tasks.toy import NOMINAL_RHO
 from probes.figures import (
     chosen,
