@@ -52,7 +52,8 @@ def test_json_is_one_document(made: tuple[Path, str, str]) -> None:
 def test_the_configuration_is_complete(made: tuple[Path, str, str]) -> None:
     config = json.loads((made[0] / "config.json").read_text())
     fields = {field.name for field in dataclasses.fields(Config)}
-    assert set(config) == fields | {"format_version", "versions"}
+    assert set(config) == fields | {"format_version", "command", "machine", "versions"}
+    assert config["command"].startswith("mixedne train ")
     assert config["format_version"] == 1
     assert {"python", "mixedne", "jax", "numpy", "gymnasium", "mujoco"} <= set(config["versions"])
     wishes: dict[str, Any] = {

@@ -71,7 +71,7 @@ def pretend_evaluated(
     **wishes: Any,
 ) -> pl.DataFrame:
     """A run folder as training and evaluation leave it, but for its policy; its table."""
-    config = configure(task, seed=seed, **wishes)
+    config = configure(task, seed=seed, **{"steps": 1000, **wishes})
     held = RunFolder(folder)
     held.open(config, resume=False)
     held.close()

@@ -113,6 +113,9 @@ def test_a_plan_is_frozen_and_a_new_one_is_said(folder: StudyFolder) -> None:
     before = (folder.studies / "mine.json").stat().st_mtime_ns
     assert folder.freeze("mine", plan(2)) is None
     assert (folder.studies / "mine.json").stat().st_mtime_ns == before
+    assert folder.freeze("mine", plan(2), "mixedne study mine --workers 3") is None
+    said = json.loads((folder.studies / "mine.json").read_text())
+    assert said["command"] == "mixedne study mine --workers 3"
     assert "had another plan" in str(folder.freeze("mine", plan(3)))
     said = json.loads((folder.studies / "mine.json").read_text())
     assert said["format_version"] == 1

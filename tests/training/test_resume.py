@@ -106,6 +106,7 @@ def test_a_run_killed_at_random_moments_ends_the_same(
     assert results(tmp_path / "run") == results(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [EXTRA_ADAM, VPG])
 def test_so_do_td3_with_extra_adam_and_vpg(
     arguments: tuple[str, ...], laboratory: Laboratory, tmp_path: Path

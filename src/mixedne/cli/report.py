@@ -82,10 +82,11 @@ Examples:
             raise InvalidInputError(f"the folder for figures {self.figures} is a file")
         if not self.overwrite:
             self._check_new()
-        for path in filter(None, (self.out, self.figures)):
-            nearest = next(parent for parent in path.absolute().parents if parent.exists())
+        for folder in filter(None, (self.out.parent, self.figures)):
+            places = (folder.absolute(), *folder.absolute().parents)
+            nearest = next(place for place in places if place.exists())
             if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-                raise InvalidInputError(f"{path} cannot be written: {nearest} is not open to you")
+                raise InvalidInputError(f"{folder} cannot be written: {nearest} is not open to you")
 
     def _check_new(self) -> None:
         if self.out.exists():

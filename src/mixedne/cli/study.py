@@ -152,7 +152,13 @@ Examples:
         try:
             with noted_warnings(), _heeding_termination():
                 outcome = conduct(
-                    spec, folder, executor, retries=self.retries, watching=watching, say=note
+                    spec,
+                    folder,
+                    executor,
+                    retries=self.retries,
+                    command=shlex.join(["mixedne", *sys.argv[1:]]),
+                    watching=watching,
+                    say=note,
                 )
                 self._print(spec, folder, outcome, time.monotonic() - started)
         except KeyboardInterrupt:

@@ -21,8 +21,8 @@ from mixedne.training.config import (
     check_wishes,
     default_config,
     is_in_tables,
-    without_effect,
 )
+from mixedne.training.idle import without_effect
 
 if TYPE_CHECKING:
     from mixedne.training.loop import Status

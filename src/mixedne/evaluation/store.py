@@ -63,7 +63,7 @@ class ChunkStore:
         if self._folder is None:
             return None
         try:
-            self._tables[number] = pl.read_parquet(self._chunk_file(number))
+            self._tables[number] = pl.read_parquet(self._chunk_file(number), glob=False)
         except (OSError, pl.exceptions.PolarsError):
             return None
         return self._tables[number]

@@ -45,7 +45,8 @@ def read_table(path: Path) -> pl.DataFrame:
     """The evaluation table in a file."""
     try:
         version = pl.read_parquet_metadata(path).get("format_version")
-        table = pl.read_parquet(path).select(list(SCHEMA)).cast(SCHEMA)
+        whole = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        table = whole.select(list(SCHEMA)).cast(SCHEMA)
     except (OSError, pl.exceptions.PolarsError):
         raise InvalidInputError(
             f"{path} is damaged or no evaluation table: move it away to evaluate anew"

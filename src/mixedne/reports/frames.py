@@ -81,7 +81,7 @@ MAPS: dict[str, Any] = {
 """Return against two shifts, crossed."""
 
 SUMMARY: dict[str, Any] = {
-    **METHOD,
+    **METHOD,  # the task is null where the comparison is over all tasks
     "axis": pl.String,
     "statistic": pl.String,  # of each run's mean returns at the shifts of this axis
     **OVER_SEEDS,  # the mean over seeds

@@ -39,15 +39,16 @@ def conduct(
     executor: Callable[[], Executor],
     *,
     retries: int,
+    command: str | None = None,
     watching: Watching,
     say: Callable[[str], None],
 ) -> Outcome:
-    """Do all runs of a study that are not done."""
+    """Do all runs of a study that are not done; ``command`` is what was typed for it."""
     runs = expand(study)
     folder.open()
 
     def do(runs: list[PlannedRun], name: str, title: str) -> Board:
-        changed = folder.freeze(name, runs)
+        changed = folder.freeze(name, runs, command)
         if changed:
             say(changed)
         with watching(title) as show:

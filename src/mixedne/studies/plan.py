@@ -21,8 +21,9 @@ from mixedne.studies.spec import CASE, Block, Study
 from mixedne.tasks import resolve_task
 from mixedne.tasks.shifts import check_axes
 from mixedne.training.alike import LANES, program_key
-from mixedne.training.config import Config, configure, without_effect
+from mixedne.training.config import Config, configure
 from mixedne.training.folder import as_json, default_folder
+from mixedne.training.idle import without_effect
 
 WITHOUT_RESULT = ("tensorboard", "checkpoint_every")
 """Fields that change no result: runs that differ in them alone are the same."""

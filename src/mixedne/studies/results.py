@@ -131,7 +131,7 @@ def _read(names: list[str]) -> pl.DataFrame:
     """All tables at once; one by one if one of them is damaged, which is left out."""
     wanted = [*SCHEMA, "file"]
     try:
-        return pl.read_parquet(names, include_file_paths="file").select(wanted)
+        return pl.read_parquet(names, glob=False, include_file_paths="file").select(wanted)
     except (OSError, pl.exceptions.PolarsError):
         tables = []
     for name in names:

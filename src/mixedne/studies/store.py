@@ -88,19 +88,24 @@ class StudyFolder:
                 left.append(run)
         return left
 
-    def freeze(self, study: str, runs: Sequence[PlannedRun]) -> str | None:
-        """Write a study's plan; says so if it had another one."""
+    def freeze(
+        self, study: str, runs: Sequence[PlannedRun], command: str | None = None
+    ) -> str | None:
+        """Write a study's plan, and what was typed; says so if it had other runs."""
         path = self.studies / f"{study}.json"
-        head = json.dumps({"format_version": FORMAT_VERSION, "study": study})[:-1]
+        document = {"format_version": FORMAT_VERSION, "study": study, "command": command}
+        head = json.dumps(document)[:-1]
         listed = ",\n".join(json.dumps(run) for run in plan_json(runs))  # a run a line
-        text = f'{head}, "runs": [\n{listed}\n]}}\n'
-        had_another = path.is_file()
+        body = f"\n{listed}\n]}}\n"
+        had = b""
         with contextlib.suppress(OSError):  # what cannot be read is another plan
-            if path.read_bytes() == text.encode():
-                return None
+            had = path.read_bytes()
+        text = f'{head}, "runs": [{body}'.encode()
+        if had == text:
+            return None
         with write_beside(path) as temporary:
-            temporary.write_bytes(text.encode())
-        if had_another:
+            temporary.write_bytes(text)
+        if had and not had.endswith(body.encode()):
             return f"the study {study} in {self.path} had another plan: runs in both are kept"
         return None
 

@@ -16,6 +16,7 @@ from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.formulations import make_formulation
 from mixedne.policies import ACTIVATIONS
 from mixedne.tasks import JAX_TASKS, resolve_task
+from mixedne.training.idle import without_effect
 
 AGENTS = ("ddpg", "td3", "sac", "vpg")
 SOLVERS = ("mixedne-ld", "gad", "extra-adam")
@@ -210,20 +211,6 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "evaluate_every": _NOT_NEGATIVE,
 }
 
-_LANGEVIN_ONLY = ("sigma0", "thermal_decay", "inner_growth", "inner_max", "inner_steps", "beta")
-_RMS_ONLY = ("rms_decay", "rms_epsilon")
-_DETERMINISTIC_ONLY = (
-    *("sigma", "policy_delay", "critics", "target_noise", "target_noise_clip"),
-    *("inner_growth", "inner_max"),
-)
-_SAC_ONLY = ("initial_temperature", "target_entropy")
-_ACTOR_CRITIC_ONLY = (
-    *("critic_layer_norm", "critic_optimizer", "critic_learning_rate", "critic_weight_decay"),
-    *("normalise_observations", "tau", "batch_size", "replay_size"),
-    *("collect_steps", "updates", "random_steps", "update_after"),
-)
-_VPG_ONLY = ("inner_steps", "horizon", "trajectories", "normalise_returns", "clip_gradient")
-
 
 def configure(
     task: str,
@@ -324,18 +311,6 @@ def check_wishes(config: Config, default: Config) -> None:
     for name, axis in (("evaluate_masses", "mass"), ("evaluate_rhos", "rho")):
         if axis not in axes and getattr(config, name) != getattr(default, name):
             raise InvalidInputError(f"{name} has an effect only in a task that has {axis}")
-
-
-def without_effect(agent: str, solver: str | None) -> dict[str, tuple[str, ...]]:
-    """The fields that do nothing for an agent and a solver, by what they would need."""
-    return {
-        "agent ddpg or td3": () if agent in ("ddpg", "td3") else _DETERMINISTIC_ONLY,
-        "agent ddpg, td3 or sac": _ACTOR_CRITIC_ONLY if agent == "vpg" else (),
-        "agent sac": () if agent == "sac" else _SAC_ONLY,
-        "agent vpg": () if agent == "vpg" else _VPG_ONLY,
-        "solver mixedne-ld": () if solver == "mixedne-ld" else _LANGEVIN_ONLY,
-        "solver mixedne-ld or gad": _RMS_ONLY if solver in (None, "extra-adam") else (),
-    }
 
 
 def check_agent(agent: str) -> None:

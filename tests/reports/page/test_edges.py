@@ -256,7 +256,7 @@ def test_methods_of_one_solver_are_told_apart(view: Opener, tmp_path: Path) -> N
     looks = opened.page.evaluate(
         """() => document.querySelector("#plot-sweep").data
              .filter((trace) => trace.kind === "curve")
-             .map((trace) => [trace.name, trace.line.color, trace.line.dash, trace.marker.symbol])"""
+             .map(({ name, line, marker }) => [name, line.color, line.dash, marker.symbol])"""
     )
     assert len(looks) == 3 + 6
     assert len({tuple(look[1:]) for look in looks}) == len(looks)

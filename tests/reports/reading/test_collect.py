@@ -5,10 +5,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from mixedne.errors import InvalidInputError
@@ -16,6 +19,7 @@ from mixedne.evaluation.estimators import Bootstrap, Student, cvar
 from mixedne.evaluation.statistics import grid_summary, shift_summary
 from mixedne.files import write_table
 from mixedne.reports import frames
+from mixedne.reports.page import write_page
 from mixedne.reports.reading.collect import collect
 from probes.tables import pretend_evaluated, pretend_table, shifts
 
@@ -117,6 +121,31 @@ def test_the_comparison_is_with_gad(made: tuple[Path, pl.DataFrame]) -> None:
     assert ours["overlap"] == (not apart)
 
 
+def test_over_all_tasks_the_probability_is_averaged(tmp_path: Path) -> None:
+    tables = [
+        pretend_evaluated(tmp_path / f"{task}-{solver}-{seed}", SWEEP, task=task, solver=solver,
+                          seed=seed)
+        for task in ("Hopper", "Swimmer") for solver in SOLVERS for seed in SEEDS
+    ]  # fmt: skip
+    means = (
+        pl.concat(tables)
+        .group_by("task", "solver", "train_seed", "mass").agg(pl.mean("return"))
+        .group_by("task", "solver", "train_seed").agg(pl.mean("return")).sort("train_seed")
+    )  # fmt: skip
+    pairs = [
+        tuple(means.filter(task=task, solver=solver)["return"].to_numpy() for solver in SOLVERS)
+        for task in ("Hopper-v5", "Swimmer-v5")
+    ]
+    expected = Bootstrap().improvement([(x, y) for x, y in pairs])
+    rows = collect([tmp_path]).summary.filter(pl.col("task").is_null(), statistic="mean").to_dicts()
+    assert [(row["solver"], row["axis"], row["seeds"]) for row in rows] == [
+        ("mixedne-ld", "mass", 6)
+    ]
+    assert rows[0]["improvement"] == expected.value
+    assert 0 <= rows[0]["improvement_low"] <= expected.value <= rows[0]["improvement_high"] <= 1
+    assert rows[0]["value"] is None
+
+
 def test_learning_curves_are_means_of_the_metrics(made: tuple[Path, pl.DataFrame]) -> None:
     learning = collect([made[0]]).learning
     assert learning.schema == frames.LEARNING
@@ -168,8 +197,12 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "broken/evaluation.parquet is damaged" in said
     assert "damaged has no whole config.json" in said
     assert "A single training seed, so no interval: DDPG, Extra-Adam, δ = 0.1" in said
-    assert "1 values of mass were not tried with all runs" in said
-    assert report.summary.filter(statistic="mean")["shifts"].to_list() == [3, 3]
+    assert "The summary of HalfCheetah-v5 against mass is without partial" in said
+    summary = report.summary.filter(statistic="mean")
+    assert summary.select("solver", "shifts", "seeds").rows() == [
+        ("extra-adam", 4, 1),
+        ("gad", 4, 1),
+    ]
     last = report.sweeps.filter(solver="gad", x=2.0, statistic="mean").to_dicts()[0]
     assert last["seeds"] == 1
     assert last["low"] is None
@@ -213,6 +246,165 @@ def test_nothing_at_all(tmp_path: Path) -> None:
         assert frame.schema == getattr(frames, name.upper())
 
 
+def test_a_baseline_has_the_same_preset(tmp_path: Path) -> None:
+    for seed in range(2):
+        for preset in ("authors", "paper"):
+            name = f"gad-{preset}-{seed}"
+            pretend_evaluated(tmp_path / name, SWEEP, solver="gad", preset=preset, seed=seed)
+        for sigma0 in (0.5, 0.25):
+            name = f"ld-{sigma0}-{seed}"
+            pretend_evaluated(tmp_path / name, SWEEP, sigma0=sigma0, preset="paper", seed=seed)
+        pretend_evaluated(tmp_path / f"pr-{seed}", SWEEP, formulation="pr-mdp", seed=seed)
+    summary = collect([tmp_path]).summary.filter(statistic="mean")
+    assert dict(summary.filter(solver="mixedne-ld").select("label", "baseline").iter_rows()) == {
+        "MixedNE-LD, preset paper, sigma0=0.5": "GAD, preset paper",
+        "MixedNE-LD, preset paper, sigma0=0.25": "GAD, preset paper",
+        "MixedNE-LD, PR-MDP, preset paper": None,
+    }
+
+
+def test_a_seed_counts_once_however_often_it_was_trained(tmp_path: Path) -> None:
+    for name, seed in (("old", 0), ("new", 0), ("other", 1)):
+        pretend_evaluated(tmp_path / name, SWEEP, solver="gad", seed=seed)
+    config = json.loads((tmp_path / "old" / "config.json").read_text())
+    del config["clip_gradient"], config["tau"]  # as an older version wrote it
+    (tmp_path / "old" / "config.json").write_text(json.dumps(config))
+    report = collect([tmp_path])
+    assert set(report.sweeps["seeds"]) == {2}
+    assert any("left out, as others have the same: old" in said for said in report.missing)
+
+
+def test_rows_of_a_run_in_its_folder_and_in_a_table_count_once(tmp_path: Path) -> None:
+    tables = [
+        pretend_evaluated(tmp_path / place / "a", SWEEP, solver="gad", seed=seed)
+        for seed, place in enumerate(("x", "y"))
+    ]
+    # As `mixedne evaluate x/a y/a --out both.parquet` names them.
+    named = [
+        table.with_columns(run=pl.lit(f"{place}/a"), policy=pl.lit(f"{place}-policy"))
+        for table, place in zip(tables, ("x", "y"), strict=True)
+    ]
+    write_table(pl.concat(named), tmp_path / "both.parquet")
+    folders = [tmp_path / "x" / "a", tmp_path / "y" / "a"]
+    report = collect([*folders, tmp_path / "both.parquet"])
+    assert set(report.sweeps["seeds"]) == {2}
+    assert set(report.sweeps["episodes"]) == {10}
+
+
+def test_a_name_alone_does_not_make_a_run(tmp_path: Path) -> None:
+    pretend_evaluated(tmp_path / "a", SWEEP, solver="mixedne-ld")
+    provenance = {"agent": "ddpg", "solver": "gad", "delta": 0.1, "train_seed": 0}
+    other = pretend_table("a", provenance, SWEEP).with_columns(policy=pl.lit("another"))
+    write_table(other, tmp_path / "table.parquet")
+    found = collect([tmp_path / "a", tmp_path / "table.parquet"]).sweeps
+    assert set(found.select("solver", "label").iter_rows()) == {
+        ("mixedne-ld", "MixedNE-LD"),
+        ("gad", "GAD"),
+    }
+
+
+def test_a_run_may_be_tested_in_two_tasks(tmp_path: Path) -> None:
+    table = pretend_evaluated(tmp_path / "a", SWEEP, solver="gad")
+    older = table.with_columns(task=pl.lit("HalfCheetah-v4"), task_version=pl.lit("v4"))
+    write_table(pl.concat([table, older]), tmp_path / "a" / "evaluation.parquet")
+    assert set(collect([tmp_path]).sweeps["task"]) == {"HalfCheetah-v5", "HalfCheetah-v4"}
+
+
+def test_a_stray_run_does_not_hollow_out_the_summary(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        pretend_evaluated(tmp_path / f"{seed}", SWEEP, solver="gad", seed=seed)
+    pretend_evaluated(tmp_path / "stray", shifts(mass=(1.0, 1.1)), solver="gad", seed=9)
+    pretend_evaluated(tmp_path / "td3", shifts(mass=(0.9, 1.1)), solver="gad", agent="td3")
+    report = collect([tmp_path])
+    summary = report.summary.filter(statistic="mean").select("agent", "shifts", "seeds")
+    assert set(summary.iter_rows()) == {("ddpg", len(MASSES), len(SEEDS)), ("td3", 2, 1)}
+    assert any("is without stray" in said for said in report.missing)
+
+
+def test_settings_that_do_nothing_tell_no_methods_apart(tmp_path: Path) -> None:
+    for seed, idle in ((0, {"beta": 1.0, "inner_max": 1}), (1, {})):
+        pretend_evaluated(tmp_path / f"{seed}", SWEEP, agent="sac", seed=seed)
+        path = tmp_path / f"{seed}" / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **idle}))
+    sweeps = collect([tmp_path]).sweeps
+    assert set(sweeps["label"]) == {"SAC"}
+    assert set(sweeps["seeds"]) == {2}
+
+
+def test_a_method_has_one_name_on_all_tasks(tmp_path: Path) -> None:
+    for task, eta in (("HalfCheetah", 1e-4), ("HalfCheetah", 1e-3), ("Hopper", 1e-4)):
+        pretend_evaluated(tmp_path / f"{task}-{eta}", SWEEP, task=task, solver="gad", eta=eta)
+    found = collect([tmp_path]).sweeps
+    assert set(found.filter(task="Hopper-v5")["label"]) == {"GAD, eta=0.0001"}
+
+
+def test_training_returns_meet_at_the_same_steps(tmp_path: Path) -> None:
+    for seed, last in ((0, 17_000), (1, 12_000)):
+        folder = tmp_path / f"{seed}"
+        pretend_evaluated(folder, SWEEP, solver="gad", seed=seed, steps=17_000)
+        lines = [
+            {"kind": "training", "step": step, "updates": step, "inner_steps": 1, "seconds": 1.0,
+             "return_mean": 5.0} for step in range(100, last + 1, 100)
+        ]  # fmt: skip
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    found = collect([tmp_path]).learning.filter(source="training")
+    assert found.height <= 60
+    assert set(found.filter(pl.col("step") <= 11_000)["seeds"]) == {2}
+    assert set(found.filter(pl.col("step") > 13_000)["seeds"]) == {1}
+
+
+def test_folder_names_are_no_patterns(tmp_path: Path) -> None:
+    pretend_evaluated(tmp_path / "run[1]", SWEEP, solver="gad", seed=0)
+    pretend_evaluated(tmp_path / "a?b", SWEEP, solver="gad", seed=1)
+    pretend_evaluated(tmp_path / "axb", SWEEP, solver="gad", seed=2)
+    report = collect([tmp_path])
+    assert report.missing == ()
+    assert set(report.sweeps["seeds"]) == {3}
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(where=st.sampled_from(["config", "metrics", "plan", "chosen"]), junk=JUNK, data=st.data())
+def test_no_junk_in_a_strangers_files_stops_a_report(
+    tmp_path_factory: pytest.TempPathFactory, where: str, junk: Any, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("junk")
+    pretend_evaluated(folder / "runs" / "a", SWEEP, solver="gad", seed=0)
+    pretend_evaluated(folder / "runs" / "b", SWEEP, solver="gad", seed=1)
+    config = json.loads((folder / "runs" / "a" / "config.json").read_text())
+    (folder / "studies").mkdir()
+    plan: dict[str, Any] = {
+        "runs": [{"run": "a", "configuration": config, "evaluations": [{"mass": [1.0]}]}]
+    }
+    chosen: dict[str, Any] = {"choices": [{"case": {}, "chosen": {"eta": 1}, "paper": None}]}
+    if where == "config":
+        config[data.draw(st.sampled_from(sorted(config)))] = junk
+        (folder / "runs" / "a" / "config.json").write_text(json.dumps(config))
+    elif where == "metrics":
+        line = {"kind": "training", "step": 10, "updates": 5, "return_mean": 1.0, "seconds": 1}
+        line[data.draw(st.sampled_from(sorted(line)))] = junk
+        (folder / "runs" / "a" / "metrics.jsonl").write_text(
+            f"{json.dumps(line)}\n{json.dumps(junk)}"
+        )
+    elif where == "plan":
+        target = data.draw(st.sampled_from([plan, plan["runs"][0], config]))
+        target[data.draw(st.sampled_from(sorted(target)))] = junk
+    else:
+        target = data.draw(st.sampled_from([chosen, chosen["choices"][0]]))
+        target[data.draw(st.sampled_from(sorted(target)))] = junk
+        (folder / "studies" / "mine-chosen.json").write_text(json.dumps(chosen))
+    (folder / "studies" / "mine.json").write_text(json.dumps(plan))
+    report = collect([folder])
+    assert report.sweeps.height or report.missing
+    write_page(report, folder / "page.html")
+
+
 def test_a_study_and_its_search(tmp_path: Path) -> None:
     listed = {}
     for number, (eta, seed) in enumerate([(1e-3, 1), (1e-3, 2), (1e-4, 1), (1e-4, 2)]):
@@ -242,7 +434,7 @@ def test_a_study_and_its_search(tmp_path: Path) -> None:
     report = collect([tmp_path])
     assert set(report.sweeps["label"]) == {"GAD"}  # the reported run alone
     assert report.counts["runs"] == 1
-    assert "1 of the 5 runs of the study mine have no results" in " ".join(report.missing)
+    assert "1 of 5 of DDPG, GAD, δ = 0.1 on HalfCheetah-v5" in " ".join(report.missing)
     assert report.searches.schema == frames.SEARCHES
     rows = {row["x"]: row for row in report.searches.iter_rows(named=True)}
     assert {x: (row["chosen"], row["paper"]) for x, row in rows.items()} == {

@@ -150,9 +150,9 @@ def _draw_curve(axes: Axes, it: Curve, axis: Axis, place: int, count: int) -> No
 
 def _marked(x: NDArray[np.float64], shift: float) -> list[int]:
     """Points that get a marker: all of few, else some, evenly along the axis."""
-    if len(x) <= MOST_MARKERS:
+    gap = (x[-1] - x[0]) / (MOST_MARKERS - 4) if len(x) else 0.0
+    if len(x) <= MOST_MARKERS or not gap > 0:  # a run that has not moved yet
         return list(range(len(x)))
-    gap = (x[-1] - x[0]) / (MOST_MARKERS - 4)
     wanted = np.arange(x[0] + shift * gap, x[-1] + gap / 100, gap)
     return sorted({int(np.abs(x - each).argmin()) for each in wanted})
 

@@ -44,7 +44,7 @@ def draw_learning(report: Report) -> Iterator[Named]:
 def _draw(rows: pl.DataFrame, title: str, y: str, *, is_vpg: bool) -> Figure:
     looks = solver_looks(rows.select("solver", "label").unique(maintain_order=True).iter_rows())
     longest = rows["seconds"].max() or 0.0
-    unit, unit_name = next((size, name) for least, size, name in UNITS if longest >= least)  # type: ignore[operator]
+    unit, unit_name = next((size, name) for least, size, name in UNITS if not longest < least)  # type: ignore[operator]
     counts: Kind = "log counts" if is_vpg else "counts"
     axes = {
         "step": (Axis("environment samples" if is_vpg else "environment steps", counts), 1.0),

@@ -56,7 +56,7 @@ def write_page(report: Report, path: Path) -> None:
     """Write the page; a file of that name is replaced."""
     text = render(report)
     with write_beside(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="replace")  # names may be no text
 
 
 def render(report: Report) -> str:

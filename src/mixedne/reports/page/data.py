@@ -71,7 +71,10 @@ def index(report: Report) -> pl.DataFrame:
     ):
         names = [name for name in (*METHOD, "axis", "statistic") if name in table.columns]
         parts.append(
-            table.select(names).unique(maintain_order=True).with_columns(kind=pl.lit(kind))
+            table.select(names)
+            .drop_nulls("task")  # a comparison over all tasks is of none
+            .unique(maintain_order=True)
+            .with_columns(kind=pl.lit(kind))
         )
     return pl.concat(parts, how="diagonal").unique(maintain_order=True)
 

@@ -10,7 +10,7 @@ import polars as pl
 from mixedne.evaluation.captions import read_caption
 from mixedne.reports.frames import AXES, Film, Made, Report
 from mixedne.reports.reading import methods, numbers
-from mixedne.reports.reading.found import Found, find
+from mixedne.reports.reading.found import Found, PlanFound, find
 from mixedne.reports.reading.learning import learning
 from mixedne.reports.reading.published import published
 from mixedne.reports.reading.runs import labels, read_runs
@@ -30,13 +30,14 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
     """All that the results at these paths allow to show."""
     found = find(paths)
     runs = read_runs(found)
+    named = labels(found, runs)
     saddle = _saddle(found)
     return Report(
         title=title or f"Robustness report: {_names(path.resolve().name for path in paths)}",
         sweeps=numbers.sweeps(runs),
         maps=numbers.maps(runs),
         summary=numbers.summary(runs),
-        learning=learning(found, labels(found, runs)),
+        learning=learning(found, named),
         searches=searches(found),
         published=published(runs["task"].unique(maintain_order=True)),
         saddle=saddle,
@@ -45,7 +46,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
         made=_made(found, runs, paths),
         missing=tuple(_missing(found, runs)),
         counts={
-            "runs": runs["identity"].n_unique(),
+            "runs": len(named),
             "tasks": runs["task"].n_unique(),
             "episodes": int(runs["episodes"].sum()),
         },
@@ -66,7 +67,7 @@ def _saddle(found: Found) -> pl.DataFrame | None:
     tables = []
     for folder in found.saddles:
         try:
-            table = pl.read_parquet(folder / "paths.parquet").select(PATH_COLUMNS)
+            table = pl.read_parquet(folder / "paths.parquet", glob=False).select(PATH_COLUMNS)
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
             tables.append(known)
         except (OSError, pl.exceptions.PolarsError):
@@ -81,24 +82,39 @@ def _missing(found: Found, runs: pl.DataFrame) -> Iterator[str]:
     """One sentence for everything that is not there, or not whole."""
     yield from dict.fromkeys(found.problems)
     for plan in found.plans:
-        tables = [plan.folder / "runs" / name / "evaluation.parquet" for name in plan.runs]
-        left = sum(not table.is_file() for table in tables)
-        if left:
-            yield (
-                f"{left} of the {len(tables)} runs of the study {plan.name} have no results: they "
-                "have failed, or are still to be done by the same command."
-            )
+        yield from _unfinished(plan)
     planned = {name for plan in found.plans for name in plan.runs}
     bare = [
-        run.path.name
+        run.name
         for run in found.reported
-        if run.path.name not in planned
+        if run.name not in planned
         and not (run.path / "evaluation.parquet").is_file()
-        and run.path.name not in set(runs["run"])
+        and run.name not in set(runs["run"])
     ]
     if bare:
         yield f"Not evaluated yet: {_names(bare)}."
     yield from _doubts(runs)
+
+
+def _unfinished(plan: PlanFound) -> Iterator[str]:
+    """How many runs of each method a study lacks: what is there is over those that finished."""
+    planned: dict[tuple[str, str], list[bool]] = {}
+    for name, config in plan.runs.items():
+        agent, solver, delta = (config.get(field) for field in ("agent", "solver", "delta"))
+        label = methods.SOLVERS.get(str(solver), str(solver or methods.agent_in_words(agent)))
+        words = methods.method_in_words(agent, label, delta)
+        there = (plan.folder / "runs" / name / "evaluation.parquet").is_file()
+        planned.setdefault((words, config["task"]), []).append(there)
+    lacking = [
+        f"{len(runs) - sum(runs)} of {len(runs)} of {words} on {task}"
+        for (words, task), runs in planned.items()
+        if not all(runs)
+    ]
+    if lacking:
+        yield (
+            f"Runs of the study {plan.name} that have no results, because they failed or are still "
+            f"to be done: {_names(lacking)}. What is shown is of the others."
+        )
 
 
 def _doubts(runs: pl.DataFrame) -> Iterator[str]:
@@ -121,11 +137,11 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
             for row in alone.iter_rows(named=True)
         )
         yield f"A single training seed, so no interval: {_names(named)}."
-    for task, axis, count in numbers.left_out_shifts(runs):
-        words_for = AXES[axis].split(",")[0].split(":")[0]
+    for task, axis, left_out in numbers.not_summed_up(runs):
+        shift = AXES[axis].split(",")[0].split(":")[0]
         yield (
-            f"{task}: {count} values of {words_for} were not tried with all runs; the summary "
-            "leaves them out."
+            f"The summary of {task} against {shift} is without {_names(left_out)}, which lack "
+            "shifts that most runs have."
         )
     single = runs.filter(
         pl.col("body_masses").is_not_null() | pl.col("geom_frictions").is_not_null()
@@ -139,9 +155,8 @@ def _made(found: Found, runs: pl.DataFrame, paths: Iterable[Path]) -> Made:
     """How the results came about, as far as the files say."""
     configs = [run.config for run in found.reported]
     planned = {name for plan in found.plans for name in plan.runs}
-    alone = [run.config for run in found.runs.values() if run.path.name not in planned]
-    commands = [f"mixedne study {plan.name} --out {plan.folder.name}" for plan in found.plans]
-    commands = [command for command in commands if "-reported " not in command]
+    alone = [run.config for run in found.runs.values() if run.name not in planned]
+    commands = [plan.command for plan in found.plans if plan.command is not None]
     commands += _train_commands(alone)
     versions = [config.get("versions") for config in configs]
     tested = [_parsed(text) for text in runs["versions"].unique(maintain_order=True)]

@@ -1,7 +1,7 @@
 """What there is to report at the paths given: runs, tables, studies, case studies, films.
 
-Nothing here trusts what it finds: a file that cannot be read becomes a sentence of what is
-missing, and the rest is reported.
+Nothing here trusts what it finds: a file that cannot be read, or says what makes no sense, becomes
+a sentence of what is missing, and the rest is reported.
 """
 
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
+from mixedne.reports.reading import methods
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class RunFound:
     config: dict[str, Any]
     """What its ``config.json`` says."""
 
+    @property
+    def name(self) -> str:
+        """Of the folder, also if the path is ``.``."""
+        return self.path.resolve().name
+
 
 @dataclass(frozen=True)
 class PlanFound:
@@ -30,6 +36,8 @@ class PlanFound:
     folder: Path
     runs: dict[str, dict[str, Any]]
     """Configurations by the name of their run folder."""
+    command: str | None
+    """What was typed, if it was recorded."""
     choices: list[dict[str, Any]] | None
     """What it chose, if it is a search."""
     compares: bool
@@ -55,16 +63,20 @@ class Found:
         """The runs without those that a search compares and no study reports."""
         kept = {name for plan in self.plans if not plan.compares for name in plan.runs}
         compared = {name for plan in self.plans if plan.compares for name in plan.runs} - kept
-        return [run for run in self.runs.values() if run.path.name not in compared]
+        return [run for run in self.runs.values() if run.name not in compared]
 
 
 def find(paths: Iterable[Path]) -> Found:
     """Look at every path; one that holds nothing of the kind is refused."""
     found = Found()
     for path in paths:
-        if not path.exists():
-            raise InvalidInputError(f"there is no file or folder {path}")
-        if not (_find_file(path, found) if path.is_file() else _find_folder(path, found)):
+        try:
+            if not path.exists():
+                raise InvalidInputError(f"there is no file or folder {path}")
+            something = _find_file(path, found) if path.is_file() else _find_folder(path, found)
+        except OSError as error:
+            raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+        if not something:
             raise InvalidInputError(
                 f"{path} holds nothing to report: no runs, no evaluation table, no study, "
                 "no case study and no film"
@@ -81,7 +93,7 @@ def _find_file(path: Path, found: Found) -> bool:
     return True
 
 
-def _find_folder(path: Path, found: Found) -> bool:
+def _find_folder(path: Path, found: Found, *, below: bool = True) -> bool:
     """A run, a case study, a study, or a folder that holds some of these."""
     if (path / "config.json").is_file():
         return _find_config(path, found)
@@ -95,39 +107,63 @@ def _find_folder(path: Path, found: Found) -> bool:
             seen |= _find_file(child, found)
         elif (child / "config.json").is_file() and ".damaged-" not in child.name:
             seen |= _find_config(child, found)
+        elif below and (child / "studies").is_dir():
+            seen |= _find_folder(child, found, below=False)
     return seen or is_study
 
 
 def _find_config(path: Path, found: Found) -> bool:
     """A folder with a ``config.json``: a run or a case study."""
-    config = read_json(path / "config.json")
+    name, config = path.resolve().name, read_json(path / "config.json")
     if not isinstance(config, dict):
-        found.problems.append(f"{path.name} has no whole config.json and is left out.")
+        found.problems.append(f"{name} has no whole config.json and is left out.")
     elif config.get("kind") == "saddle":
         found.saddles.append(path)
-    elif isinstance(config.get("task"), str):
+    elif methods.is_sensible(config):
         found.runs.setdefault(path.resolve(), RunFound(path, config))
         found.films += sorted(path.glob("*.mp4"))
     else:
-        found.problems.append(f"{path.name} has a config.json of another kind and is left out.")
+        found.problems.append(f"{name} has a config.json of another kind and is left out.")
     return True
 
 
 def _plans(path: Path, problems: list[str]) -> Iterator[PlanFound]:
     for file in sorted((path / "studies").glob("*.json")):
-        document = read_json(file)
         if file.stem.endswith("-chosen"):
             continue
-        try:
-            listed = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
-            grids = [grid for run in document["runs"] for grid in run["evaluations"]]
-        except (TypeError, KeyError, ValueError):
+        plan = _plan(path, file)
+        if plan is None:
             problems.append(f"The plan {file.name} cannot be read and is left out.")
-            continue
-        chosen = read_json(file.with_name(f"{file.stem}-chosen.json"))
-        choices = chosen.get("choices") if isinstance(chosen, dict) else None
-        compares = choices is not None or (bool(grids) and all(map(_is_nominal, grids)))
-        yield PlanFound(file.stem, path, listed, choices, compares)
+        else:
+            yield plan
+
+
+def _plan(path: Path, file: Path) -> PlanFound | None:
+    try:
+        document = read_json(file)
+        runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
+        nominal = all(_is_nominal(grid) for run in document["runs"] for grid in run["evaluations"])
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    names_are_names = all(isinstance(name, str) and len(name) < 256 for name in runs)
+    if not (names_are_names and all(map(methods.is_sensible, runs.values()))):
+        return None
+    chosen = read_json(file.with_name(f"{file.stem}-chosen.json"))
+    choices = chosen.get("choices") if isinstance(chosen, dict) else None
+    if isinstance(choices, list):
+        choices = [choice for choice in choices if isinstance(choice, dict)]
+    else:
+        choices = None
+    tried_several = any(map(methods.differing, methods.by_case(runs.values()).values()))
+    command = document.get("command")
+    return PlanFound(
+        name=file.stem,
+        folder=path,
+        runs=runs,
+        command=command if isinstance(command, str) else None,
+        choices=choices,
+        compares=choices is not None or (nominal and tried_several),
+    )
 
 
 def _is_nominal(grid: dict[str, Any]) -> bool:
@@ -138,6 +174,6 @@ def _is_nominal(grid: dict[str, Any]) -> bool:
 def read_json(path: Path) -> Any:
     """A JSON document; None if there is none, or none that is whole."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes()) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None

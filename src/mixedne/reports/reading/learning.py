@@ -12,15 +12,17 @@ from mixedne.reports.frames import LEARNING, NOMINAL, empty
 from mixedne.reports.reading import methods
 from mixedne.reports.reading.found import Found
 from mixedne.reports.reading.numbers import over_seeds
-from mixedne.reports.reading.runs import Label
 
 POINTS = 60
 """Training returns of a run are averaged into at most so many stretches of equal length."""
 
+LARGEST = 2.0**53
+"""Larger numbers, and NaN, are taken for damage."""
+
 _NUMBERS = ("step", "updates", "samples", "inner_steps", "seconds", "return_mean", "mass", "rho")
 
 
-def learning(found: Found, labels: Mapping[str, Label]) -> pl.DataFrame:
+def learning(found: Found, labels: Mapping[str, str]) -> pl.DataFrame:
     """Mean return of each method at each step, over its runs; labels are by identity."""
     parts = []
     seen = set()
@@ -31,11 +33,11 @@ def learning(found: Found, labels: Mapping[str, Label]) -> pl.DataFrame:
             continue
         seen.add(identity)
         named = {name: run.config.get(name) for name in ("task", "agent", "solver", "delta")}
-        points = _points(lines)
+        points = _points(lines, run.config.get("steps"))
         parts.append(
             points.select(
                 *(pl.lit(value, LEARNING[name]).alias(name) for name, value in named.items()),
-                pl.lit(labels[identity].label).alias("label"),
+                pl.lit(labels[identity]).alias("label"),
                 pl.all(),
             )
         )
@@ -48,8 +50,8 @@ def learning(found: Found, labels: Mapping[str, Label]) -> pl.DataFrame:
     return values.join(spent, on=key, nulls_equal=True).select(list(LEARNING)).sort(*key)
 
 
-def _points(lines: list[dict[str, float | str | None]]) -> pl.DataFrame:
-    """One run's returns: evaluated in the nominal world, and while training."""
+def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
+    """One run's returns, evaluated in the nominal world and while training, a step once."""
     schema = {"kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
     table = pl.DataFrame(lines, schema=schema)
     training = table.filter(kind="training")
@@ -57,19 +59,19 @@ def _points(lines: list[dict[str, float | str | None]]) -> pl.DataFrame:
     inner = np.cumsum(
         np.diff(updates, prepend=0.0) * training["inner_steps"].fill_null(1).to_numpy()
     )
-    samples = training["samples"].fill_null(training["step"]).to_numpy()
+    counted = training.select("step", "samples").drop_nulls()  # VPG's steps take many samples
     seconds = training["seconds"].to_numpy()
 
     def spent(frame: pl.DataFrame) -> pl.DataFrame:
         """Put what had been spent by each step beside it; VPG's steps become samples."""
         at = frame["step"].to_numpy()
-        known = [np.interp(at, steps, values) if len(steps) else at for values in (inner, seconds)]
-        sampled = np.interp(at, steps, samples) if len(steps) else at
+        known = [np.interp(at, steps, values) for values in (inner, seconds)] if len(steps) else []
+        sampled = np.interp(at, counted["step"], counted["samples"]) if len(counted) else at
         return frame.select(
             "source",
             pl.Series("step", np.round(sampled), pl.Int64),
-            pl.Series("updates", known[0], pl.Float64),
-            pl.Series("seconds", known[1], pl.Float64),
+            pl.Series("updates", known[0] if known else [None] * len(at), pl.Float64),
+            pl.Series("seconds", known[1] if known else [None] * len(at), pl.Float64),
             pl.col("return_mean").alias("return"),
         )
 
@@ -77,36 +79,44 @@ def _points(lines: list[dict[str, float | str | None]]) -> pl.DataFrame:
         pl.col(axis).is_null() | (pl.col(axis) == NOMINAL[axis]) for axis in ("mass", "rho")
     )
     tested = table.filter(nominal, kind="evaluation").with_columns(source=pl.lit("evaluation"))
-    trained = _stretches(training).with_columns(source=pl.lit("training"))
-    return pl.concat([spent(tested), spent(trained)]).drop_nulls("return")
+    trained = _stretches(training, planned).with_columns(source=pl.lit("training"))
+    whole = pl.concat([spent(tested), spent(trained)]).drop_nulls("return")
+    return whole.unique(["source", "step"], keep="last", maintain_order=True)
 
 
-def _stretches(training: pl.DataFrame) -> pl.DataFrame:
-    """Means over stretches of equal length, each at its end."""
-    last = training["step"].max()
+def _stretches(training: pl.DataFrame, planned: Any) -> pl.DataFrame:
+    """Means over stretches of the run as it was planned, each at its end.
+
+    So runs of a method that are not equally far have their points at the same steps.
+    """
+    last = training.select(pl.col("step").max()).item()
     if last is None:
         return training.select("step", "return_mean")
-    width = float(str(last)) / POINTS
-    end = ((pl.col("step") / width).ceil() * width).alias("step")
-    found = training.drop_nulls("return_mean").group_by(end, maintain_order=True)
-    return found.agg(pl.col("return_mean").mean())
+    steps = max(_number(planned) or 0.0, last, 1.0)
+    stretch = (pl.col("step") * POINTS / steps).ceil().clip(1, POINTS)
+    found = training.drop_nulls("return_mean").group_by(stretch, maintain_order=True)
+    means = found.agg(pl.col("return_mean").mean())
+    return means.with_columns(step=(pl.col("step") * steps / POINTS))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The whole lines of a run's metrics, numbers and kind alone."""
     try:
-        text = path.read_text()
+        text = path.read_text() if path.is_file() else ""
     except (OSError, ValueError):
         return
     for line in text.splitlines():
         try:
             said = json.loads(line)
             numbers = {name: _number(said.get(name)) for name in _NUMBERS}
-        except (ValueError, AttributeError, RecursionError):
+        except (ValueError, AttributeError, OverflowError, RecursionError):
             continue  # the last line of a run that is under way
         if numbers["step"] is not None:
             yield {"kind": str(said.get("kind")), **numbers}
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """A number that a counter or a return can be."""
+    if type(value) not in (int, float) or not abs(value) < LARGEST:
+        return None
+    return float(value)

@@ -1,8 +1,11 @@
 """Methods in words: labels of curves, and what tells one configuration from another."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from mixedne.training.idle import without_effect
 
 SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 
@@ -18,15 +21,43 @@ BESIDE = (
 )
 """What ``config.json`` holds beside the settings of the method."""
 
+Case = tuple[Any, ...]
+
+
+def is_sensible(config: Mapping[str, Any]) -> bool:
+    """Whether the fields that name a method are of the types that they should be."""
+    kinds: dict[str, tuple[type, ...]] = {
+        **dict.fromkeys(("agent", "solver", "formulation", "preset"), (str, type(None))),
+        "task": (str,),
+        "delta": (int, float, type(None)),
+        "seed": (int, type(None)),
+    }
+    return all(type(config.get(name)) in kind for name, kind in kinds.items())
+
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a method, without its seed and what changes no policy."""
-    return {name: value for name, value in config.items() if name not in BESIDE}
+    idle = without_effect(str(config.get("agent")), config.get("solver")).values()
+    left_out = {*BESIDE, *(name for names in idle for name in names)}
+    return {name: value for name, value in config.items() if name not in left_out}
 
 
 def identity(config: Mapping[str, Any]) -> str:
     """The same text for two configurations of the same run."""
     return json.dumps({**settings_of(config), "seed": config.get("seed")}, sort_keys=True)
+
+
+def case_of(config: Mapping[str, Any]) -> Case:
+    """What the columns say of a configuration."""
+    return tuple(config.get(name) for name in CASE)
+
+
+def by_case(configs: Iterable[Mapping[str, Any]]) -> dict[Case, list[Mapping[str, Any]]]:
+    """Configurations with those that agree with them in the columns."""
+    cases: dict[Case, list[Mapping[str, Any]]] = defaultdict(list)
+    for config in configs:
+        cases[case_of(config)].append(config)
+    return cases
 
 
 def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -46,19 +77,36 @@ def settings_in_words(config: Mapping[str, Any], names: Iterable[str]) -> str:
     return ", ".join(f"{name}={_word(config[name])}" for name in names if name in config)
 
 
-def label(row: Mapping[str, Any], *, preset: bool, settings: str) -> str:
-    """A method's name among those of its agent and δ; of a policy from elsewhere, its own.
+def labels(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """A label for each configuration: solver, and what tells it from others of its agent and δ.
 
-    ``preset`` says whether the preset has to be named.
+    A setting in which the runs on one task differ is named on all tasks, so that a method has one
+    name. A policy from elsewhere, of which the agent is not known, goes by its own name.
     """
-    agent, solver, formulation = (row.get(name) for name in ("agent", "solver", "formulation"))
+    presets: dict[Any, set[Any]] = defaultdict(set)
+    differ: dict[Case, dict[str, None]] = defaultdict(dict)
+    for case, alike in by_case(configs.values()).items():
+        presets[case[1]].update(filter(None, case[-1:]))
+        differ[case[1:]].update(dict.fromkeys(differing(alike)))
+    return {
+        key: _label(
+            config,
+            preset=len(presets[config.get("agent")]) > 1,
+            settings=settings_in_words(config, differ[case_of(config)[1:]]),
+        )
+        for key, config in configs.items()
+    }
+
+
+def _label(config: Mapping[str, Any], *, preset: bool, settings: str) -> str:
+    agent, solver, formulation = (config.get(name) for name in CASE[1:4])
     if agent is None:
-        return str(row.get("run"))
-    words = [agent_in_words(agent) if solver is None else SOLVERS.get(solver, str(solver))]
+        return str(config.get("run"))
+    words = [agent_in_words(agent) if solver is None else SOLVERS.get(solver, solver)]
     if formulation not in (None, "nr-mdp"):
-        words.append(FORMULATIONS.get(formulation, str(formulation)))
-    if preset and row.get("preset") is not None:
-        words.append(f"preset {row['preset']}")
+        words.append(FORMULATIONS.get(formulation, formulation))
+    if preset and config.get("preset") is not None:
+        words.append(f"preset {config['preset']}")
     return ", ".join([*words, settings] if settings else words)
 
 
@@ -89,6 +137,5 @@ def numbers_in_words(numbers: Iterable[int]) -> str:
 
 
 def _word(value: Any) -> str:
-    return (
-        f"{value:g}" if isinstance(value, float) else str(value).replace("[", "(").replace("]", ")")
-    )
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text.replace("[", "(").replace("]", ")")

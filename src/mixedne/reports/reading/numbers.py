@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.evaluation.estimators import Bootstrap, Estimate, Student, cvar
+from mixedne.evaluation.estimators import Array, Bootstrap, Estimate, Student, cvar
 from mixedne.reports.frames import (
     AXES,
     LEVEL,
@@ -27,10 +27,15 @@ from mixedne.reports.frames import (
 PAIRS = (("noise", "mass"), ("noise", "friction"), ("mass", "friction"))
 """The paper's heat maps: what runs along, and what runs up."""
 
-GROUP = ("task", "axis", "acting", "mass_mode")
-"""Runs are compared within these."""
+GROUP = ("task", "agent", "axis", "acting", "mass_mode")
+"""Runs are compared within these, on the same shifts."""
 
 BASELINE = "gad"
+
+MANNER = ("formulation", "preset")
+"""In what a method and its baseline agree, besides task, agent, δ and how they were tested."""
+
+_TYPES = {**SUMMARY, **dict.fromkeys(MANNER, pl.String)}
 
 COMPARISON = ("baseline", "improvement", "improvement_low", "improvement_high", "overlap")
 """The columns of a summary that say how a method compares with its baseline."""
@@ -87,25 +92,74 @@ def along(runs: pl.DataFrame, axis: str) -> pl.DataFrame:
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
     """One number a method and sweep, with its comparison to the baseline of its agent and δ."""
-    scores = pl.concat([grid_scores(along(runs, axis)) for axis in AXES])
+    rows = pl.concat([along(runs, axis) for axis in AXES])
+    scores = grid_scores(rows.join(common_shifts(rows), on=["identity", *GROUP, "x"], how="semi",
+                                   nulls_equal=True))  # fmt: skip
     if scores.is_empty():
         return empty(SUMMARY)
-    key = [*METHOD, "axis", "statistic"]
+    key = [*METHOD, *MANNER, "axis", "statistic"]
     table = over_seeds(scores, key).join(_middles(scores, key), on=key, nulls_equal=True)
     compared = pl.DataFrame(
-        [_compare(scores, rows) for rows in _families(table)],
-        schema={name: SUMMARY[name] for name in (*key, *COMPARISON)},
+        [_compare(scores, pair) for pair in _pairs(table)],
+        schema={name: _TYPES[name] for name in (*key, *COMPARISON)},
     )
-    return table.join(compared, on=key, how="left", nulls_equal=True).select(list(SUMMARY))
+    single = table.join(compared, on=key, how="left", nulls_equal=True)
+    return pl.concat([single.select(list(SUMMARY)), over_tasks(scores, single)])
+
+
+def over_tasks(scores: pl.DataFrame, single: pl.DataFrame) -> pl.DataFrame:
+    """How often runs of a method beat those of its baseline, over all tasks that have both."""
+    method = [name for name in (*METHOD, *MANNER, "axis", "statistic") if name != "task"]
+    rows = []
+    compared = single.filter(pl.col("baseline").is_not_null())
+    for named, own in compared.group_by([*method, "baseline"], maintain_order=True):
+        if own.height < 2:
+            continue
+        *_, baseline = named
+        key = dict(zip(method, named[:-1], strict=True))
+        pairs = [
+            (_values(scores, {**key, "task": task}),
+             _values(scores, {**key, "task": task, "solver": BASELINE, "label": baseline}))
+            for task in own["task"]
+        ]  # fmt: skip
+        found = Bootstrap().improvement(pairs)
+        seeds = sum(len(x) for x, _ in pairs)
+        rows.append({**key, "baseline": baseline, "seeds": seeds, **_improvement(found)})
+    return pl.DataFrame(rows, schema=_TYPES).select(list(SUMMARY))
+
+
+def _values(scores: pl.DataFrame, key: dict[str, Any]) -> Array:
+    """The scores of one method on one task, a run each."""
+    wanted = (pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items())
+    return scores.filter(*wanted)["value"].to_numpy()
+
+
+def _improvement(found: Estimate) -> dict[str, float | None]:
+    names = ("improvement", "improvement_low", "improvement_high")
+    return dict(zip(names, found, strict=True))
+
+
+def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
+    """The runs that are summed up, and on which shifts: those that most runs have.
+
+    Of several such grids the largest counts. Runs that lack some of its shifts are left out.
+    """
+    run = ["identity", *GROUP]
+    grids = rows.group_by(run, maintain_order=True).agg(pl.col("x").unique().sort().alias("grid"))
+    grids = grids.filter(pl.col("grid").list.len() > 1)
+    ranked = grids.group_by(*GROUP, "grid", maintain_order=True).agg(pl.len().alias("runs"))
+    ranked = ranked.sort("runs", pl.col("grid").list.len(), descending=True, maintain_order=True)
+    chosen = ranked.unique(GROUP, keep="first", maintain_order=True).drop("runs")
+    both = grids.join(chosen, on=GROUP, suffix="_chosen", nulls_equal=True)
+    missing = pl.col("grid_chosen").list.set_difference("grid").list.len()
+    whole = both.filter(missing == 0)
+    return whole.select(*run, pl.col("grid_chosen").alias("x")).explode("x")
 
 
 def grid_scores(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each run's mean, worst and CVaR of its returns at the shifts that all runs have."""
-    rows = rows.filter(pl.col("x").n_unique().over("identity", *GROUP) > 1)
-    runs = pl.col("identity").n_unique().over(*GROUP)
-    common = rows.filter(pl.col("identity").n_unique().over(*GROUP, "x") == runs)
-    key = ["identity", *METHOD, "axis"]
-    groups = common.group_by(key, maintain_order=True).agg(
+    """Each run's mean, worst and CVaR of its mean returns at its shifts."""
+    key = ["identity", *METHOD, *MANNER, "axis"]
+    groups = rows.group_by(key, maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("shifts"), pl.col("mean")
     )
     lists = [values.to_numpy() for values in groups["mean"]]
@@ -122,17 +176,14 @@ def grid_scores(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def left_out_shifts(runs: pl.DataFrame) -> Iterator[tuple[str, str, int]]:
-    """Task, axis and how many of its shifts the summary leaves out, as not all runs have them."""
+def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
+    """Task, axis and the runs that the summary leaves out, because they lack some shifts."""
     for axis in AXES:
         rows = along(runs, axis)
-        rows = rows.filter(pl.col("x").n_unique().over("identity", *GROUP) > 1)
-        runs_there = pl.col("identity").n_unique().over(*GROUP)
-        partial = rows.filter(pl.col("identity").n_unique().over(*GROUP, "x") < runs_there)
-        for task, count in (
-            partial.group_by("task", maintain_order=True).agg(pl.col("x").n_unique()).iter_rows()
-        ):
-            yield task, axis, count
+        kept = common_shifts(rows).select("identity", *GROUP).unique()
+        left = rows.join(kept, on=["identity", *GROUP], how="anti", nulls_equal=True)
+        for (task,), own in left.group_by(["task"], maintain_order=True):
+            yield str(task), axis, own["run"].unique(maintain_order=True).to_list()
 
 
 def _middles(scores: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -145,40 +196,38 @@ def _middles(scores: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _families(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every method with the baseline of its family; a family has one task, agent, δ and sweep."""
-    family = ["task", "agent", "delta", "acting", "mass_mode", "axis", "statistic"]
+def _pairs(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every method with its baseline: GAD of the same agent, δ, formulation and preset.
+
+    Of several, that with the same settings, or else the first.
+    """
+    family = ["task", "agent", "delta", *MANNER, "acting", "mass_mode", "axis", "statistic"]
     for _, rows in table.group_by(family, maintain_order=True):
         listed = rows.to_dicts()
         baselines = [row for row in listed if row["solver"] == BASELINE]
         for row in listed:
             if baselines and row["solver"] != BASELINE:
-                alike = (other for other in baselines if _manner(other) == _manner(row))
+                alike = (other for other in baselines if _details(other) == _details(row))
                 yield row, next(alike, baselines[0])
 
 
-def _manner(row: dict[str, Any]) -> str:
-    """What a label says beside the solver: preset and settings."""
+def _details(row: dict[str, Any]) -> str:
+    """What a label says beside the solver."""
     return str(row["label"]).partition(", ")[2]
 
 
 def _compare(scores: pl.DataFrame, pair: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
-    key = [*METHOD, "axis", "statistic"]
+    key = [*METHOD, *MANNER, "axis", "statistic"]
     row, baseline = pair
-    x, y = (
-        scores.filter(pl.col(name).eq_missing(each[name]) for name in key)["value"].to_numpy()
-        for each in pair
-    )
-    estimate: Estimate = Bootstrap().improvement([(x, y)])
+    x, y = (_values(scores, {name: each[name] for name in key}) for each in pair)
+    found = Bootstrap().improvement([(x, y)])
     known = row["low"] is not None and baseline["low"] is not None
     overlap = known and row["low"] <= baseline["high"] and baseline["low"] <= row["high"]
     sound = known and not np.isnan(row["low"] + baseline["low"])
     return {
         **{name: row[name] for name in key},
         "baseline": baseline["label"],
-        "improvement": estimate.value,
-        "improvement_low": estimate.low,
-        "improvement_high": estimate.high,
+        **_improvement(found),
         "overlap": overlap if sound else None,
     }
 

@@ -1,10 +1,10 @@
 """Every run's return at every shift: the frame that all other numbers of a report come from."""
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.evaluation.sources import PROVENANCE
 from mixedne.evaluation.statistics import SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
-from mixedne.reports.frames import LEVEL
+from mixedne.reports.frames import LEVEL, NOMINAL
 from mixedne.reports.reading import methods
 from mixedne.reports.reading.found import Found
 
@@ -28,7 +28,6 @@ RUNS: dict[str, Any] = {
     "mean": pl.Float64,
     "worst": pl.Float64,
     "cvar": pl.Float64,
-    "settings": pl.String,
     "label": pl.String,
 }
 """One row per run and shift; mean, worst and cvar are of its episodes."""
@@ -36,26 +35,36 @@ RUNS: dict[str, Any] = {
 
 def read_runs(found: Found) -> pl.DataFrame:
     """The returns of all runs but those that searches compare; a run and shift counts once."""
-    configs = {run.path.name: run.config for run in found.runs.values()}
-    own = [(run.path / "evaluation.parquet", run.config) for run in found.reported]
     frames = []
-    for path, config in [*own, *((path, None) for path in found.tables)]:
-        means = _read(path, found) if path.is_file() else None
-        if means is None:
-            continue
-        rows = means.select("run", "policy").iter_rows()
-        known = [(config or configs.get(run), f"{run}/{policy}") for run, policy in rows]
-        names = [other if its is None else methods.identity(its) for its, other in known]
-        frames.append(means.with_columns(pl.Series("identity", names, pl.String)))
+    identities: dict[str, str] = {}  # of policies that lie in run folders
+    for run in found.reported:
+        means = _read(run.path / "evaluation.parquet", found)
+        if means is not None:
+            own = methods.identity(run.config)
+            identities |= dict.fromkeys(means["policy"].drop_nulls(), own)
+            frames.append(means.with_columns(identity=pl.lit(own)))
+    for path in found.tables:
+        means = _read(path, found)
+        if means is not None:
+            frames.append(means.with_columns(_identities(means, identities, found)))
     if not frames:
         return pl.DataFrame(schema=RUNS)
-    runs = pl.concat(frames).unique(["identity", *SHIFT], keep="first", maintain_order=True)
+    runs = _one_policy_each(pl.concat(frames), found)
+    runs = runs.unique(["identity", *TASK, *SHIFT], keep="first", maintain_order=True)
     named = labels(found, runs)
-    columns = (
-        pl.Series(name, [getattr(named[each], name) for each in runs["identity"]], pl.String)
-        for name in ("settings", "label")
-    )
-    return runs.with_columns(columns).select(list(RUNS))
+    words = pl.Series("label", [named[each] for each in runs["identity"]], pl.String)
+    return _one_run_each_seed(runs.with_columns(words), found).select(list(RUNS))
+
+
+def labels(found: Found, runs: pl.DataFrame) -> dict[str, str]:
+    """A label for every run, by identity: those with a folder, and those in tables alone."""
+    configs: dict[str, Mapping[str, Any]] = {
+        methods.identity(run.config): run.config for run in found.reported
+    }
+    for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
+        known = {name: row[name] for name in (*methods.CASE, "run", "steps")}
+        configs.setdefault(row["identity"], known)
+    return methods.labels(configs)
 
 
 def episode_means(table: pl.DataFrame) -> pl.DataFrame:
@@ -84,45 +93,65 @@ def episode_means(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read(path: Path, found: Found) -> pl.DataFrame | None:
+    """A table's means; rows that do not say which run and world they are of are left out."""
+    if not path.is_file():
+        return None
+    place = f"{path.resolve().parent.name}/{path.name}"
     try:
         table = read_table(path)
     except InvalidInputError:
-        found.problems.append(
-            f"{path.parent.name}/{path.name} is damaged or no evaluation table and is left out."
-        )
+        found.problems.append(f"{place} is damaged or no evaluation table and is left out.")
         return None
-    return episode_means(table)
+    shifted = (pl.col(axis).is_null() | pl.col(axis).is_finite() for axis in NOMINAL)
+    sound = table.filter(pl.col("run").is_not_null(), pl.col("task").is_not_null(), *shifted)
+    if sound.height < table.height:
+        left_out = table.height - sound.height
+        found.problems.append(f"{left_out} rows of {place} name no run, task or shift.")
+    return episode_means(sound)
 
 
-class Label(NamedTuple):
-    """A method's name among those of its agent and δ."""
+def _identities(means: pl.DataFrame, identities: Mapping[str, str], found: Found) -> pl.Series:
+    """Which run each row of a table is of: known by its policy, or by the name of its folder."""
+    times = Counter(run.name for run in found.runs.values())
+    configs = {run.name: run.config for run in found.runs.values() if times[run.name] == 1}
 
-    label: str
-    settings: str
-    """The part of it that says how its configuration differs from others of its case."""
+    def identity(row: Mapping[str, Any]) -> str:
+        config = configs.get(row["run"], {})
+        if row["policy"] in identities:
+            return identities[row["policy"]]
+        if config and all(config.get(ours) == row[theirs] for ours, theirs in _PROVENANCE):
+            return methods.identity(config)
+        return f"{row['run']}/{row['policy']}"
+
+    return pl.Series("identity", map(identity, means.iter_rows(named=True)), pl.String)
 
 
-def labels(found: Found, runs: pl.DataFrame) -> dict[str, Label]:
-    """A label for every run, by identity: those with a folder, and those in tables alone."""
-    configs = {methods.identity(run.config): run.config for run in found.reported}
-    for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
-        configs.setdefault(
-            row["identity"], {name: row[name] for name in (*methods.CASE, "run", "steps")}
+_PROVENANCE = (*((name, name) for name in ("agent", "solver", "delta")), ("seed", "train_seed"))
+
+
+def _one_policy_each(runs: pl.DataFrame, found: Found) -> pl.DataFrame:
+    """Of a run that lies there with several policies, the rows of the first."""
+    first = pl.col("policy").first().over("identity")
+    own = pl.col("policy").eq_missing(first)
+    others = runs.filter(~own)
+    if others.height:
+        names = ", ".join(others["run"].unique(maintain_order=True).head(5))
+        found.problems.append(
+            f"The same run lies there with different policies: the first is taken, not {names}."
         )
-    presets: dict[Any, set[Any]] = defaultdict(set)
-    cases: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for config in configs.values():
-        presets[config.get("agent")].add(config.get("preset"))
-        cases[_case(config)].append(config)
-    differing = {case: methods.differing(alike) for case, alike in cases.items()}
-    found_labels = {}
-    for identity, config in configs.items():
-        settings = methods.settings_in_words(config, differing[_case(config)])
-        several = len(presets[config.get("agent")]) > 1
-        label = methods.label(config, preset=several, settings=settings)
-        found_labels[identity] = Label(label, settings)
-    return found_labels
+    return runs.filter(own)
 
 
-def _case(config: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(config.get(name) for name in methods.CASE)
+def _one_run_each_seed(runs: pl.DataFrame, found: Found) -> pl.DataFrame:
+    """Of several runs of one method with the same seed, the first: seeds are the repetitions."""
+    key = [*TASK, "agent", "label", "delta", "train_seed"]
+    known = pl.col("agent").is_not_null() & pl.col("train_seed").is_not_null()
+    own = ~known | (pl.col("identity") == pl.col("identity").first().over(key))
+    others = runs.filter(~own)
+    if others.height:
+        names = ", ".join(others["run"].unique(maintain_order=True).head(5))
+        found.problems.append(
+            f"A training seed must stand for one run of a method: left out, as others have the "
+            f"same: {names}."
+        )
+    return runs.filter(own)

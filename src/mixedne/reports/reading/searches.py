@@ -1,6 +1,6 @@
 """What hyperparameter searches found: nominal return by the values tried."""
 
-from collections import defaultdict
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +20,7 @@ UP = ("sigma0", "eta", "inner_steps")
 
 def searches(found: Found) -> pl.DataFrame:
     """One row for each configuration that a search compared."""
-    rows = [row for plan in found.plans if plan.compares for row in _rows(plan, found)]
+    rows = [row for plan in found.plans if plan.compares for row in _rows(plan)]
     if not rows:
         return empty(SEARCHES)
     table = pl.DataFrame(rows, schema_overrides={**SEARCHES, "return": pl.Float64})
@@ -28,18 +28,19 @@ def searches(found: Found) -> pl.DataFrame:
     return over_seeds(table, key, "return").select(list(SEARCHES))
 
 
-def _rows(plan: PlanFound, found: Found) -> list[dict[str, Any]]:
-    cases: dict[tuple[Any, ...], list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-    for name, config in plan.runs.items():
-        cases[tuple(config.get(field) for field in methods.CASE)].append((name, config))
+def _rows(plan: PlanFound) -> list[dict[str, Any]]:
     rows = []
-    for alike in cases.values():
-        searched = methods.differing(config for _, config in alike)
-        choice = _choice(plan, alike[0][1])
-        for name, config in alike:
-            reached = _nominal_return(plan, name)
-            if reached is not None:
-                rows.append({**_place(plan.name, config, searched, choice), "return": reached})
+    names = {id(config): name for name, config in plan.runs.items()}
+    for alike in methods.by_case(plan.runs.values()).values():
+        searched = [
+            name for name in methods.differing(alike) if all(name in config for config in alike)
+        ]
+        choice = _choice(plan, alike[0])
+        for config in alike:
+            reached = _nominal_return(plan, names[id(config)])
+            place = _place(plan.name, config, searched, choice)
+            if reached is not None and place["setting_x"] is not None:
+                rows.append({**place, "return": reached})
     return rows
 
 
@@ -47,13 +48,13 @@ def _place(
     study: str, config: Mapping[str, Any], searched: list[str], choice: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Where a configuration stands on the map."""
-    numbers = [name for name in searched if isinstance(config[name], int | float)]
+    numbers = [name for name in searched if type(config[name]) in (int, float)]
     across = next((name for name in ACROSS if name in numbers), next(iter(numbers), None))
     up = next((name for name in UP if name in numbers and name != across), None)
     rest = [name for name in searched if name not in (across, up)]
     return {
         "study": study,
-        **{name: config[name] for name in ("task", "agent", "solver", "delta")},
+        **{name: config.get(name) for name in ("task", "agent", "solver", "delta")},
         "fixed": methods.settings_in_words(config, rest),
         "setting_x": across,
         "setting_y": up,
@@ -74,9 +75,7 @@ def _agrees(config: Mapping[str, Any], values: Any, searched: list[str]) -> bool
 
 def _choice(plan: PlanFound, config: Mapping[str, Any]) -> Mapping[str, Any]:
     for choice in plan.choices or ():
-        if isinstance(choice, dict) and choice.get("case") == {
-            name: config.get(name) for name in methods.CASE
-        }:
+        if choice.get("case") == {name: config.get(name) for name in methods.CASE}:
             return choice
     return {}
 
@@ -87,5 +86,8 @@ def _nominal_return(plan: PlanFound, run: str) -> float | None:
     except InvalidInputError:
         return None
     nominal = [pl.col(axis).is_null() | (pl.col(axis) == value) for axis, value in NOMINAL.items()]
-    mean = table.filter(*nominal, pl.col("acting").eq_missing("mean"))["return"].mean()
-    return None if mean is None else float(str(mean))
+    returns = table.filter(*nominal, pl.col("acting").eq_missing("mean"))["return"]
+    if returns.is_empty():
+        return None
+    finite = returns.is_not_null() & returns.is_finite()
+    return float(returns.to_numpy().mean()) if finite.all() else math.nan

@@ -15,7 +15,8 @@ function overviewSection() {
   section.body.append(caption, panels.node, notes, save);
   return section.drawnBy(async () => {
     const { axis: name, statistic } = selection;
-    const rows = shown(await table("summary"), { axis: name, statistic });
+    const rows = shown(await table("summary"), { axis: name, statistic })
+      .filter((row) => row.task !== null);
     shownRows.splice(0, shownRows.length, ...rows);
     caption.textContent = `${agentName(selection.agent)}: ${statisticName()} over the sweep of ${axisName(name)}`;
     replaceChildren(notes, ...cautions(rows, (row) => row.task).map((x) => element("p", {}, x)));

@@ -59,6 +59,7 @@ class Section {
       writeAddress();
     } catch (error) {
       this.node.dataset.state = "failed";
+      replaceChildren(this.body, element("p", { class: "missing" }, "This could not be drawn."));
       throw error;
     } finally {
       this.busy = false;

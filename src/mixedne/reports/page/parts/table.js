@@ -1,16 +1,17 @@
 // The summary as a table that can be sorted.
 
 const SUMMARY_COLUMNS = [
-  { title: "Task", sort: (row) => row.task, text: (row) => row.task },
+  { title: "Task", sort: (row) => row.task ?? "", text: (row) => row.task ?? "all tasks" },
   { title: "Method", sort: (row) => row.name, text: (row) => row.name },
   { title: "Seeds", sort: (row) => row.seeds, text: (row) => String(row.seeds), number: true },
+  { title: "Shifts", sort: (row) => row.shifts, text: (row) => String(row.shifts ?? ""), number: true },
   {
     title: "Interquartile mean", sort: (row) => row.iqm, number: true,
-    text: (row) => withInterval(row.iqm, row, "iqm_low", "iqm_high"),
+    text: (row) => (row.task === null ? "" : withInterval(row.iqm, row, "iqm_low", "iqm_high")),
   },
   {
     title: "Mean", sort: (row) => row.value, number: true,
-    text: (row) => withInterval(row.value, row, "low", "high"),
+    text: (row) => (row.task === null ? "" : withInterval(row.value, row, "low", "high")),
   },
   {
     title: "Probability of improvement", sort: (row) => row.improvement, number: true,
@@ -55,14 +56,41 @@ async function summaryRows() {
     ? testedAlike(from, { ...place, ...everyDelta })
     : shown(from, place);
   const withDelta = hasSeveralDeltas(rows);
-  const together = [...groupBy(rows, (row) => row.task).values()].flat();
+  const acrossDeltas = compare === "players" && selection.table_delta !== "all";
+  const compared = acrossDeltas ? rows.filter((row) => row.task !== null) : rows;
+  const together = [...groupBy(compared, (row) => row.task).values()].flat();
   return together.map((row) => ({
-    ...row, name: methodName(row, withDelta), verdict: verdict(row, from),
+    ...(acrossDeltas ? { ...row, ...NOT_COMPARED } : row),
+    name: methodName(row, withDelta),
+    verdict: acrossDeltas ? verdictAcross(row, rows) : verdict(row, from),
   }));
+}
+
+function verdictOverTasks({ improvement_low: low, improvement_high: high, baseline }) {
+  if (low === null || high === null) return "one seed: no interval";
+  if (low > 0.5) return `more often higher than ${baseline}`;
+  return high < 0.5 ? `more often lower than ${baseline}` : `not told apart from ${baseline}`;
+}
+
+/** Comparisons are within one δ; of methods with different ones, only the intervals are compared. */
+const NOT_COMPARED = {
+  baseline: null, improvement: null, improvement_low: null, improvement_high: null, overlap: null,
+};
+
+/** In words, whether a method is told apart from GAD with two players. */
+function verdictAcross(row, rows) {
+  const base = rows.find((x) => x.task === row.task && x.solver === "gad");
+  if (base === row) return "compared with";
+  if (base === undefined) return "not compared";
+  if (row.low === null || base.low === null) return "one seed: no interval";
+  const name = `${base.label}, δ = ${base.delta}`;
+  if (row.low <= base.high && base.low <= row.high) return `overlaps ${name}: not told apart`;
+  return `${row.value > base.value ? "higher" : "lower"} than ${name}`;
 }
 
 /** In words, whether the method is told apart from its baseline. */
 function verdict(row, from) {
+  if (row.task === null) return verdictOverTasks(row);
   if (row.seeds === 1) return "one seed: no interval";
   const { task, agent, delta, acting, mass_mode, axis: name, statistic } = row;
   const alike = { task, agent, delta, acting, mass_mode, axis: name, statistic };
