@@ -2,7 +2,7 @@
 
 Runs are the independent repetitions: each number is a mean over runs with its interval. What
 holds of :mod:`mixedne.evaluation.statistics` holds here, but for partial results: a report draws
-what there is, and compares methods on the shifts that all of their runs have.
+what there is, and sums up what most runs of a task and agent were tried with.
 """
 
 from collections.abc import Iterator, Sequence
@@ -93,8 +93,8 @@ def along(runs: pl.DataFrame, axis: str) -> pl.DataFrame:
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
     """One number a method and sweep, with its comparison to the baseline of its agent and δ."""
     rows = pl.concat([along(runs, axis) for axis in AXES])
-    scores = grid_scores(rows.join(common_shifts(rows), on=["identity", *GROUP, "x"], how="semi",
-                                   nulls_equal=True))  # fmt: skip
+    place = ["identity", *GROUP, "x"]
+    scores = grid_scores(rows.join(common_shifts(rows), on=place, how="semi", nulls_equal=True))
     if scores.is_empty():
         return empty(SUMMARY)
     key = [*METHOD, *MANNER, "axis", "statistic"]
