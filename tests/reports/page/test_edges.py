@@ -261,3 +261,18 @@ def test_methods_of_one_solver_are_told_apart(view: Opener, tmp_path: Path) -> N
     assert len(looks) == 3 + 6
     assert len({tuple(look[1:]) for look in looks}) == len(looks)
     assert next(look[1] for look in looks if look[0] == "GAD") == "#D55E00"
+
+
+def test_wide_bands_do_not_flatten_the_curves(view: Opener, tmp_path: Path) -> None:
+    wide = REPORT.sweeps.with_columns(low=pl.col("value") - 1e5, high=pl.col("value") + 1e5)
+    write_page(Report(sweeps=wide), tmp_path / "page.html")
+    for path, is_wide in ((None, False), (tmp_path / "page.html", True)):
+        opened = view(path=path)
+        opened.show("sweep")
+        low, high = opened.page.evaluate(
+            "document.querySelector('#plot-sweep')._fullLayout.yaxis.range"
+        )
+        assert high - low < 2e4
+        assert ("Bands reach beyond the figure" in opened.text("#sweep")) == is_wide
+        shown = opened.traces("sweep", "#plot-sweep", "curve")
+        assert low < min(min(x["y"]) for x in shown) < max(max(x["y"]) for x in shown) < high

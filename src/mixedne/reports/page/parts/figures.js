@@ -165,6 +165,18 @@ function colorscale(colors) {
   return colors.map((color, place) => [place / (colors.length - 1), color]);
 }
 
+const CUT_NOTE = "Bands reach beyond the figure: with few seeds intervals are wide.";
+
+/** What the vertical axis shows where bands are so wide that they would flatten the curves. */
+function rangeOfCurves(traces) {
+  const of = (kind) => traces.filter((x) => kind === (x.kind === "band")).flatMap((x) => x.y);
+  const [low, high] = extent(of(false));
+  const [least, most] = extent([...of(false), ...of(true)]);
+  const room = high - low;
+  if (least >= low - room && most <= high + room) return null;
+  return [Math.max(least, low - room / 2), Math.min(most, high + room / 2)];
+}
+
 /** Draw, or change what is drawn; resolves when it stands. */
 async function draw(node, traces, more) {
   node.classList.add("plot");
@@ -193,8 +205,11 @@ class FigureBox {
     );
   }
 
-  async show({ traces, layout: more, rows, notes = [], label }) {
+  async show({ traces, layout: more, rows, notes: said = [], label }) {
     this.rows = rows;
+    const range = rangeOfCurves(traces);
+    const notes = range === null ? said : [...said, CUT_NOTE];
+    if (range !== null) more.yaxis.range = range;
     this.plot.setAttribute("aria-label", label);
     replaceChildren(this.notes, ...notes.map((note) => element("p", {}, note)));
     await draw(this.plot, traces, more);
