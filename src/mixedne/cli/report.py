@@ -69,7 +69,7 @@ Examples:
             )
             return
         if self.figures is not None:
-            note(f"{len(written)} figures are in {self.figures}")
+            note(f"{len(written)} files of figures are in {self.figures}")
         print(self.out)
 
     def _check_output(self) -> None:

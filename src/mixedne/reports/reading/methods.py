@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mixedne.reports import style
 from mixedne.training.idle import without_effect
 
-SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
+SOLVERS = {solver: look.label for solver, look in style.SOLVERS.items()}
 
 FORMULATIONS = {"nr-mdp": "NR-MDP", "pr-mdp": "PR-MDP"}
 
