@@ -4,7 +4,7 @@
 
 The first file has a row per task, method and mass factor, with the mean return of each of five
 seeds; the second a row per task, configuration, run, shift and factor, with a mean return. Of the
-second's TD3 configurations those of the paper's tables are kept, as ``mixedne.presets`` has them.
+second's TD3 configurations those of the paper's tables are kept (``mixedne.config.presets``).
 Written is a row per run, with a column per factor. Curves that the files lack are printed.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mixedne import presets
+from mixedne.config import presets
 
 OUT = Path(__file__).parents[1] / "src" / "mixedne" / "reports" / "reading" / "published_data"
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from toy_optimum import optimal_return
 
 from mixedne.evaluation.estimators import Student
 from mixedne.evaluation.statistics import seed_means, shift_summary
@@ -28,7 +29,6 @@ from mixedne.reports.frames import AXES, INTERVALS
 from mixedne.reports.style import SOLVERS as LOOKS
 from mixedne.reports.style import Look
 from mixedne.tasks.toy import NOMINAL_RHO
-from mixedne.tasks.toy_optimum import optimal_return
 from mixedne.training.metrics import read_metrics
 
 SOLVERS = {solver: LOOKS[solver] for solver in ("mixedne-ld", "gad", "extra-adam")}

@@ -26,12 +26,12 @@ import time
 import jax
 import numpy as np
 
-from mixedne.replay import Layout, Replay
+from mixedne.config import configure
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.config import configure
 from mixedne.training.program import no_normaliser
+from mixedne.training.replay import Layout, Replay
 from mixedne.training.run import hold_to_one_thread
 from mixedne.training.updates import Updater
 from mixedne.versions import versions

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mixedne.training.config import configure
+from mixedne.config import configure
 from mixedne.training.folder import RunFolder
 from mixedne.training.loop import Trainer
 from mixedne.training.run import hold_to_one_thread

@@ -30,7 +30,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mixedne.training.config import configure
+from mixedne.config import configure
 from mixedne.training.run import train_config
 from mixedne.versions import versions
 

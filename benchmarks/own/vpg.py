@@ -21,7 +21,7 @@ os.sched_setaffinity(0, {arguments.core})
 import json
 import time
 
-from mixedne.training.config import configure
+from mixedne.config import configure
 from mixedne.training.lanes import Program
 from mixedne.training.run import hold_to_one_thread
 from mixedne.versions import versions

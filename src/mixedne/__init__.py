@@ -26,11 +26,11 @@ from mixedne.types import Players
 
 if TYPE_CHECKING:
     from mixedne import agents, evaluation, optimizers, saddle, solvers, studies, tasks, training
-    from mixedne.evaluation.films import watch
     from mixedne.evaluation.sweep import evaluate
     from mixedne.policies import load_policy
     from mixedne.studies.results import results
     from mixedne.training.run import train
+    from mixedne.video.watch import watch
 
 __version__ = version("mixedne")
 
@@ -62,7 +62,7 @@ _FUNCTIONS = {
     "load_policy": "mixedne.policies",
     "results": "mixedne.studies.results",
     "train": "mixedne.training.run",
-    "watch": "mixedne.evaluation.films",
+    "watch": "mixedne.video.watch",
 }
 
 

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from mixedne import Players
 from mixedne.agents import Agent, Feed, Transition, deterministic, sac
 from mixedne.agents.actor_critic import Carry, open_carry
-from mixedne.formulations import make_formulation
+from mixedne.games import make_formulation
 
 OBSERVATION, ACTION, BATCH, TURNS = 3, 2, 5, 2
 HIDDEN = (4,)

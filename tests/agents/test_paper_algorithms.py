@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 from mixedne import Players, optimizers, solvers
 from mixedne.agents import Agent, Feed, Transition, deterministic
 from mixedne.agents.actor_critic import open_carry
-from mixedne.formulations import make_formulation
+from mixedne.games import make_formulation
 from mixedne.optimizers.langevin import standard_normal_like
 from mixedne.solvers import Controls, Oracle, Solver, SolverState
 from mixedne.training.program import Plan, make_update, no_normaliser

@@ -10,15 +10,15 @@ import pytest
 
 from mixedne import Players
 from mixedne.agents import Transition
-from mixedne.formulations import make_formulation
+from mixedne.config import configure
+from mixedne.games import make_formulation
 from mixedne.policies import Policy, load_policy
-from mixedne.replay import Layout
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.collection import transition_sizes
-from mixedne.training.config import configure
 from mixedne.training.metrics import read_metrics
+from mixedne.training.replay import Layout
 from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
 from mixedne.training.updates import Updater

@@ -11,7 +11,7 @@ from scipy import stats
 
 from mixedne.agents import Agent, Feed, Transition, deterministic, sac
 from mixedne.agents.actor_critic import open_carry
-from mixedne.formulations import make_formulation
+from mixedne.games import make_formulation
 from mixedne.types import Players
 
 S, A, N = 3, 2, 6

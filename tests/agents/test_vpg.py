@@ -14,12 +14,12 @@ from jax.flatten_util import ravel_pytree
 
 from mixedne import optimizers, solvers
 from mixedne.agents import PolicyGradientAgent, vpg
+from mixedne.agents.networks import apply_network
 from mixedne.agents.vpg import Evidence, _execute
-from mixedne.formulations import make_formulation
-from mixedne.networks import apply_network
+from mixedne.games import make_formulation
 from mixedne.solvers import Controls, Oracle
-from mixedne.tasks import toy_jax
 from mixedne.tasks.toy import reward
+from mixedne.training import toy_world
 from mixedne.types import Players, World
 
 GAMMA, HORIZON = 0.9, 4
@@ -34,7 +34,7 @@ def double() -> Iterator[None]:
 @functools.cache
 def make(delta: float = 0.3, formulation: str = "nr-mdp", **options: Any) -> PolicyGradientAgent:
     settings: dict[str, Any] = {"hidden": (5,), "gamma": GAMMA, "horizon": HORIZON, **options}
-    return vpg(toy_jax.world(), make_formulation(formulation, delta), **settings)
+    return vpg(toy_world.world(), make_formulation(formulation, delta), **settings)
 
 
 @functools.cache
@@ -123,7 +123,7 @@ def test_the_estimate_is_unbiased(formulation: str) -> None:
 
         def one(key: jax.Array) -> tuple[jax.Array, Players]:
             carry = agent.oracle.prepare(key, agent.open_carry(), players, players)
-            rewards = toy_jax.reward(carry.evidence.agent.observation[0, :, 0])
+            rewards = toy_world.reward(carry.evidence.agent.observation[0, :, 0])
             gradients = agent.oracle.gradients(carry, players, players)
             along = Players(
                 *(optax.tree.vdot(g, d) for g, d in zip(gradients, direction, strict=True))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from mixedne import presets
 from mixedne.cli.main import main
+from mixedne.config import presets
 from probes.commands import mixedne
 
 

@@ -13,7 +13,7 @@ import pytest
 import mixedne
 from mixedne.cli.main import main, parse
 from mixedne.cli.train import Train
-from mixedne.training.config import Config, configure
+from mixedne.config import Config, configure
 from mixedne.training.metrics import read_metrics
 from probes.runs import LANGEVIN, Laboratory
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from mixedne.cli.main import main
-from mixedne.evaluation.captions import read_caption
 from mixedne.policies import save_policy
+from mixedne.video.captions import read_caption
 from probes.commands import COMMAND
 from probes.pictures import decode, skip_without_gl
 from probes.policies import random_policy

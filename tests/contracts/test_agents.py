@@ -12,13 +12,13 @@ import optax
 import pytest
 
 from mixedne.agents import Agent
-from mixedne.replay import Layout, Replay
+from mixedne.config import SOLVERS, Config, configure
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.config import SOLVERS, Config, configure
 from mixedne.training.program import no_normaliser
+from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.training.updates import Updater
 from probes.compilation import compiled_once

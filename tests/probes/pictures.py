@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mixedne import InvalidInputError
 from mixedne.tasks import resolve_task
-from mixedne.tasks.pictures import Painter
+from mixedne.video.renderer import Painter
 
 
 @functools.cache

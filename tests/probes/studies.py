@@ -8,12 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from mixedne.config import configure
+from mixedne.config.identity import as_json
 from mixedne.evaluation.grids import Grid
 from mixedne.policies import save_policy
 from mixedne.studies.plan import PlannedRun, planned
 from mixedne.studies.store import StudyFolder, mark_finished
-from mixedne.training.config import configure
-from mixedne.training.folder import RunFolder, as_json
+from mixedne.training.folder import RunFolder
 from probes.commands import COMMAND
 from probes.policies import random_policy
 from probes.runs import Laboratory

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mixedne.config import configure
 from mixedne.evaluation.sources import PROVENANCE
 from mixedne.evaluation.table import FORMAT_VERSION, SCHEMA
 from mixedne.files import write_table
-from mixedne.training.config import configure
 from mixedne.training.folder import RunFolder
 
 VERSIONS = json.dumps({"python": "3.11.7", "mujoco": "3.17.0"})

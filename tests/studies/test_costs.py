@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mixedne.config import configure
+from mixedne.config.identity import as_json
 from mixedne.evaluation.grids import Grid
-from mixedne.optimizers import warmup_steps
+from mixedne.schedules import warmup_steps
 from mixedne.studies.costs import UnitCosts, effort, inner_updates, job_seconds
 from mixedne.studies.plan import PlannedRun, planned
-from mixedne.training.config import configure
-from mixedne.training.folder import as_json
 
 
 def run(*grids: Grid, **wishes: Any) -> PlannedRun:

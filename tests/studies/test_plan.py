@@ -5,19 +5,17 @@ from typing import Any
 
 import pytest
 
-from mixedne import presets
+from mixedne.config import configure, presets
+from mixedne.config.identity import as_json, identifier
 from mixedne.studies.plan import (
     PlannedRun,
     expand,
-    identifier,
     jobs,
     planned,
     run_from_json,
     run_to_json,
 )
 from mixedne.studies.spec import find_study, named_studies, parse_study
-from mixedne.training.config import configure
-from mixedne.training.folder import as_json
 from mixedne.training.group import check_alike
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from mixedne.config import configure
+from mixedne.config.identity import as_json
 from mixedne.studies import schedule
 from mixedne.studies.plan import PlannedRun, planned
 from mixedne.studies.schedule import Board, Event, Job, run_all
 from mixedne.studies.store import StudyFolder, mark_finished
-from mixedne.training.config import configure
-from mixedne.training.folder import as_json
 
 RUNS = [planned(as_json(configure("InvertedPendulum", seed=seed))) for seed in range(5)]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from mixedne.config import Config, configure
+from mixedne.config.identity import as_json
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.plan import planned
 from mixedne.studies.store import StudyFolder
 from mixedne.studies.work import do_job, repair
 from mixedne.training import run as training
-from mixedne.training.config import Config, configure
-from mixedne.training.folder import as_json
 from probes.studies import pretend_run
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from mixedne.config import configure
+from mixedne.config.identity import as_json
 from mixedne.studies import work
 from mixedne.studies.plan import planned, run_to_json
 from mixedne.studies.store import Locks, StudyFolder
 from mixedne.studies.worker import _answer
-from mixedne.training.config import configure
-from mixedne.training.folder import as_json
 
 
 class Broken(io.StringIO):

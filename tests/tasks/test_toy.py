@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mixedne.errors import InvalidInputError
-from mixedne.tasks import Shift, make_env, make_worlds, resolve_task, toy_jax
+from mixedne.tasks import Shift, make_env, make_worlds, resolve_task
 from mixedne.tasks.toy import ToyEnv, reward, transition
+from mixedne.training import toy_world
 
 
 def test_the_papers_formulas_by_hand() -> None:
@@ -56,8 +57,8 @@ def test_environment_worlds_and_jax_agree_on_the_same_noise() -> None:
                 np.testing.assert_array_equal(found, np.array(wanted))
             draws = jnp.array([generator.random(2) for generator in generators])
             noise = (draws[:, 0], 2 * draws[:, 1] - 1)
-            paid = toy_jax.reward(state)
-            state = toy_jax.transition(state, jnp.array(action[:, 0]), *noise, rhos)
+            paid = toy_world.reward(state)
+            state = toy_world.transition(state, jnp.array(action[:, 0]), *noise, rhos)
             np.testing.assert_allclose(step.rewards, paid, rtol=1e-14)
             # The last world's action noise acts before ρ, which replaces every action anyway.
             np.testing.assert_array_equal(step.observations[:, 0], state)
@@ -67,7 +68,7 @@ def test_environment_worlds_and_jax_agree_on_the_same_noise() -> None:
 def test_jax_steps_have_the_right_law() -> None:
     """From 0 with a = 1: 1 with probability 0.6; otherwise uniform, of mean 0."""
     keys = jax.random.split(jax.random.key(0), 20_000)
-    after, paid = jax.vmap(lambda key: toy_jax.step(key, jnp.zeros(()), jnp.ones(()), 0.4))(keys)
+    after, paid = jax.vmap(lambda key: toy_world.step(key, jnp.zeros(()), jnp.ones(()), 0.4))(keys)
     assert jnp.all(paid == 4.0)
     assert abs(float(jnp.mean(after == 1.0)) - 0.6) < 0.02
     others = after[after != 1.0]

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from toy_optimum import optimal_return, solve
 
 from mixedne.tasks import make_worlds, resolve_task
 from mixedne.tasks.shifts import Shift
 from mixedne.tasks.toy import reward, transition
-from mixedne.tasks.toy_optimum import optimal_return, solve
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])

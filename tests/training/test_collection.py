@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from mixedne import Players
-from mixedne.formulations import make_formulation
+from mixedne.games import make_formulation
 from mixedne.policies import Policy
-from mixedne.replay import Layout
 from mixedne.tasks import Task, resolve_task
 from mixedne.tasks.registry import PAPER_TASKS
 from mixedne.training import collection
 from mixedne.training.collection import Collector, transition_sizes
+from mixedne.training.replay import Layout
 from mixedne.training.streams import episode_seed
 from probes.faulty import Recorder
 from probes.policies import random_policy

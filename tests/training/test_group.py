@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError, load_policy, optimizers
+from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
 from mixedne.solvers import Controls, mixedne_ld, solve
 from mixedne.training.assembly import make_vpg
-from mixedne.training.config import Config, configure
 from mixedne.training.group import check_alike
 from mixedne.training.lanes import Program
 from mixedne.training.loop import Status

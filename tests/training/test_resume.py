@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from mixedne.cli.main import main
+from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError
 from mixedne.training.checkpoints import load_checkpoint, load_checkpoints
-from mixedne.training.config import Config, configure
 from mixedne.training.folder import RunFolder
 from mixedne.training.loop import Trainer
 from mixedne.training.metrics import read_metrics

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mixedne.config import configure
 from mixedne.errors import TrainingError
 from mixedne.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from mixedne.training.config import configure
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 
 
@@ -83,10 +83,10 @@ def test_numbers_that_are_none_are_found(state: State) -> None:
 
 @pytest.mark.parametrize("agent", ["td3", "sac"])
 def test_every_agents_state_makes_the_round_trip(agent: str) -> None:
-    from mixedne.replay import Layout
     from mixedne.tasks import resolve_task
     from mixedne.training.assembly import formulation_of, make_agent
     from mixedne.training.collection import transition_sizes
+    from mixedne.training.replay import Layout
     from mixedne.training.updates import Updater
 
     config = configure("InvertedPendulum-v5", agent=agent, hidden=(4,), batch_size=2)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from mixedne import Players
 from mixedne.agents.actor_critic import Sums
-from mixedne.replay import Layout, Replay
+from mixedne.config import Config, configure
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.config import Config, configure
 from mixedne.training.program import Normaliser, Report
+from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, generator
 from mixedne.training.updates import Updater
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.losses import squared_errors
-from mixedne.networks import Network, apply_network, init_network
+from mixedne.agents.losses import squared_errors
+from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.solvers import Oracle
 from mixedne.types import Players, PyTree
 

@@ -26,9 +26,9 @@ from mixedne.agents.actor_critic import (
     track,
     value_of,
 )
-from mixedne.formulations import Formulation
-from mixedne.losses import smoothed, td_target
-from mixedne.networks import Network, apply_network, init_network
+from mixedne.agents.losses import smoothed, td_target
+from mixedne.agents.networks import Network, apply_network, init_network
+from mixedne.games import Formulation
 from mixedne.solvers import Oracle
 from mixedne.types import Players
 

@@ -26,8 +26,8 @@ from mixedne.agents.actor_critic import (
     track,
     value_of,
 )
-from mixedne.losses import squashed_gaussian, td_target
-from mixedne.networks import Network, apply_network, init_network
+from mixedne.agents.losses import squashed_gaussian, td_target
+from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.solvers import Oracle
 from mixedne.types import Players
 

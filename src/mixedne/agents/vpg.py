@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.formulations import Formulation
-from mixedne.networks import Network, apply_network, init_network
+from mixedne.agents.networks import Network, apply_network, init_network
+from mixedne.games import Formulation
 from mixedne.solvers import Oracle
 from mixedne.types import Players, World
 

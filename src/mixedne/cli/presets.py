@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from mixedne import presets
 from mixedne.cli.console import print_json, print_table
+from mixedne.config import presets
 
 ABSENT = "–"
 

@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mixedne.cli.console import note, noted_warnings, print_json
-from mixedne.errors import InvalidInputError
-from mixedne.training.config import (
+from mixedne.config import (
     FALLBACK,
     Config,
     check_wishes,
     default_config,
     is_in_tables,
 )
-from mixedne.training.idle import without_effect
+from mixedne.config.unused import without_effect
+from mixedne.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mixedne.training.loop import Status

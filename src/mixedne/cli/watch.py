@@ -71,7 +71,7 @@ Examples:
         bodies, geoms = named_factors(self.body_mass), named_factors(self.geom_friction)
         size = parse_size(self.size)
 
-        from mixedne.evaluation.films import watch
+        from mixedne.video.watch import watch
 
         with counting(f"Film {self.out.name}", "frames") as progress, noted_warnings():
             film = watch(

@@ -20,7 +20,7 @@ from mixedne.optimizers.extrapolation import (
     extrapolate,
 )
 from mixedne.optimizers.langevin import LangevinState, langevin, rmsprop, sgld
-from mixedne.optimizers.schedules import thermal_noise, warmup_steps
+from mixedne.schedules import thermal_noise, warmup_steps
 
 __all__ = [
     "ExtrapolationState",

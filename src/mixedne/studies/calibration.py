@@ -78,12 +78,12 @@ def _measure_training() -> tuple[float, float]:
 
     Measured on two-player DDPG with chains of 15.
     """
-    from mixedne.replay import Layout, Replay
+    from mixedne.config import configure
+    from mixedne.config.identity import as_json
     from mixedne.training.assembly import formulation_of, make_agent, make_policies
     from mixedne.training.collection import Collector, transition_sizes
-    from mixedne.training.config import configure
-    from mixedne.training.folder import as_json
     from mixedne.training.program import no_normaliser
+    from mixedne.training.replay import Layout, Replay
     from mixedne.training.run import hold_to_one_thread
     from mixedne.training.updates import Updater
 

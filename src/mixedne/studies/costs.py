@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixedne.config.compatible import LANES
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.plan import PlannedRun, jobs
 from mixedne.tasks import Task, resolve_task
-from mixedne.training.alike import LANES
 
 STEP_SECONDS = {
     "HalfCheetah": 46e-6,

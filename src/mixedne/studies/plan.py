@@ -7,37 +7,31 @@ their identifiers.
 """
 
 import dataclasses
-import functools
-import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mixedne.config import Config, configure
+from mixedne.config.compatible import LANES, program_key
+from mixedne.config.identity import (
+    WITHOUT_RESULT,
+    as_json,
+    default_folder,
+    identifier,
+    read_config_fields,
+    unused_fields,
+    with_tuples,
+)
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.spec import CASE, Block, Study
 from mixedne.tasks import resolve_task
 from mixedne.tasks.shifts import check_axes
-from mixedne.training.alike import LANES, program_key
-from mixedne.training.config import Config, configure
-from mixedne.training.folder import as_json, default_folder
-from mixedne.training.idle import without_effect
-
-WITHOUT_RESULT = ("tensorboard", "checkpoint_every")
-"""Fields that change no result: runs that differ in them alone are the same."""
 
 MAX_RUNS = 100_000
 """More are taken for a slip."""
-
-CONFIG_FIELDS = [field.name for field in dataclasses.fields(Config)]
-
-_DEFAULTS = {
-    field.name: json.loads(json.dumps(field.default))
-    for field in dataclasses.fields(Config)
-    if field.default is not dataclasses.MISSING
-}
 
 
 @dataclass(frozen=True)
@@ -94,29 +88,8 @@ def run_to_json(run: PlannedRun) -> dict[str, Any]:
 
 def run_from_json(document: Mapping[str, Any]) -> PlannedRun:
     """The run that was sent."""
-    grids = [Grid(**_with_tuples(grid)) for grid in document["evaluations"]]
+    grids = [Grid(**with_tuples(grid)) for grid in document["evaluations"]]
     return planned(document["configuration"], grids)
-
-
-def identifier(fields: Mapping[str, Any]) -> str:
-    """The hash of a configuration, given as ``config.json`` has it."""
-    idle = _idle(fields["agent"], fields["solver"])
-    counted = {
-        name: fields[name]
-        for name, default in _DEFAULTS.items()
-        if name in fields
-        and fields[name] != default
-        and name not in WITHOUT_RESULT
-        and name not in idle
-    }
-    text = json.dumps({"task": fields["task"], **counted}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def read_config_fields(fields: Mapping[str, Any]) -> Config:
-    """The configuration from JSON: lists are tuples."""
-    known = {field.name for field in dataclasses.fields(Config)}
-    return Config(**_with_tuples({name: fields[name] for name in fields if name in known}))
 
 
 def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
@@ -185,7 +158,7 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     )
     for task, agent, preset, delta, formulation, solver in choices:
         choice = _sensible(agent, solver, formulation, delta)
-        idle = _idle(agent, choice["solver"])
+        idle = unused_fields(agent, choice["solver"])
         lists = [(name, values) for name, values in block.overrides if name not in idle]
         for values in itertools.product(*(values for _, values in lists)):
             wishes = dict(zip((name for name, _ in lists), values, strict=True))
@@ -205,19 +178,12 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
 
 def _check_overrides(block: Block) -> None:
     """Refuse an override that has an effect in no run of the block."""
-    kinds = [_idle(agent, solver) for agent in block.agents for solver in block.solvers]
+    kinds = [unused_fields(agent, solver) for agent in block.agents for solver in block.solvers]
     for name, _ in block.overrides:
         if all(name in idle for idle in kinds):
             raise InvalidInputError(
                 f"{block.place}, overrides: {name} has an effect only with {kinds[0][name]}"
             )
-
-
-@functools.cache
-def _idle(agent: str, solver: str | None) -> dict[str, str]:
-    """The fields that do nothing here, and what they would need."""
-    needs = without_effect(agent, None if agent == "sac" else solver)
-    return {name: needed for needed, names in needs.items() for name in names}
 
 
 def _sensible(agent: str, solver: str, formulation: str, delta: float) -> dict[str, Any]:
@@ -238,10 +204,6 @@ def _check_evaluations(block: Block, evaluations: Iterable[Grid]) -> None:
                 check_axes(task.id, task.axes, shift)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}, evaluations: {error}") from None
-
-
-def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
 
 
 class _Named:

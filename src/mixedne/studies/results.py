@@ -13,13 +13,13 @@ from typing import Any
 
 import polars as pl
 
+from mixedne.config import Config
+from mixedne.config.identity import CONFIG_FIELDS, identifier
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
-from mixedne.studies.plan import CONFIG_FIELDS, identifier
 from mixedne.studies.store import EVALUATION, StudyFolder
 from mixedne.tasks.toy import NOMINAL_RHO
-from mixedne.training.config import Config
 
 EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
 """The columns that tell an episode from all others."""

@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
-from mixedne.training.config import MAX_SEED, Config
 
 CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
 """The choices of a run; lists of their own in a study file."""

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from mixedne.config import Config
+from mixedne.config.compatible import program_key
+from mixedne.config.identity import WITHOUT_RESULT
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.sources import Source, find_source
 from mixedne.evaluation.sweep import episode_seed, evaluate
 from mixedne.evaluation.table import read_table
 from mixedne.policies import load_policy, policy_files
-from mixedne.studies.plan import WITHOUT_RESULT, PlannedRun
+from mixedne.studies.plan import PlannedRun
 from mixedne.studies.store import EVALUATION, evaluation_hash, mark_finished, read_finished
 from mixedne.tasks import resolve_task
-from mixedne.training.alike import program_key
-from mixedne.training.config import Config
 
 if TYPE_CHECKING:
     from mixedne.training.loop import Status

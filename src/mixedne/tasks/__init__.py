@@ -3,11 +3,10 @@
 ``registry``       a task by name; its plain Gymnasium environment
 ``shifts``         mass, friction, action noise, ρ: apply, read back, undo
 ``simulator``      many worlds of a task, advancing together
-``pictures``       a MuJoCo world as a picture, without a display
 ``actions``        [-1, 1] to a task's box; action noise
-``toy``            the paper's toy MDP; ``toy_jax`` is the same in JAX
+``toy``            the paper's toy MDP
 
-Nothing here but ``toy_jax`` needs JAX.
+Nothing here needs JAX.
 """
 
 from mixedne.tasks.actions import from_unit, to_unit

@@ -4,7 +4,7 @@ S = [-10, 10], A = [-1, 1], R(s) = sin(√1.7 s) + cos(√0.3 s) + 3. With proba
 next state is s + a, otherwise s + a' with a' uniform over A; both clipped to S. Episodes
 start at 0, pay r_t = R(s_t) and are cut after 500 steps. ρ = 0.2 is nominal.
 
-``transition`` and ``reward`` are plain arithmetic over NumPy or JAX arrays (``toy_jax``); the
+``transition`` and ``reward`` are plain arithmetic over NumPy or JAX arrays; the
 Gymnasium environment and the batched worlds both use them.
 """
 

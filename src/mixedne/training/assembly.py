@@ -8,12 +8,13 @@ import optax
 
 from mixedne import optimizers, solvers
 from mixedne.agents import Agent, PolicyGradientAgent, deterministic, sac, vpg
-from mixedne.formulations import Formulation, make_formulation
-from mixedne.networks import network_tensors
+from mixedne.agents.networks import network_tensors
+from mixedne.config import Config
+from mixedne.games import Formulation, make_formulation
 from mixedne.policies import Policy, PolicySpec
 from mixedne.solvers import Oracle, Solver
-from mixedne.tasks import Task, toy_jax
-from mixedne.training.config import Config
+from mixedne.tasks import Task
+from mixedne.training import toy_world
 from mixedne.training.program import Normaliser
 from mixedne.types import Players
 
@@ -52,7 +53,7 @@ def make_agent(config: Config, task: Task) -> Agent:
 def make_vpg(config: Config) -> PolicyGradientAgent:
     """The agent of a configuration for VPG; toy is the only task in JAX."""
     return vpg(
-        toy_jax.world(),
+        toy_world.world(),
         formulation_of(config),
         hidden=config.hidden,
         activation=config.activation,
@@ -79,9 +80,7 @@ def solver_maker(config: Config) -> Callable[[Oracle], Solver]:
             # Without heat, Langevin dynamics is RMSProp, and no noise need be drawn.
             hot = optimizers.langevin(config.eta, config.sigma0, **rms)
             optimizer = hot if config.sigma0 > 0 else optimizers.rmsprop(config.eta, **rms)
-            # The paper prints Algorithm 1 with frozen opponents, and VPG with coupled chains.
-            inner = "coupled" if config.agent == "vpg" else "frozen"
-            return solvers.mixedne_ld(oracle, optimizer, damping=config.beta, inner=inner)
+            return solvers.mixedne_ld(oracle, optimizer, damping=config.beta, inner=config.inner)
         if config.solver == "extra-adam":
             return solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
         if config.solver == "gad":

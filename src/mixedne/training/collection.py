@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.formulations import Formulation
+from mixedne.games import Formulation
 from mixedne.policies import Policy
 from mixedne.tasks import Task, from_unit, make_env
 from mixedne.training.streams import Stream, episode_seed, generator

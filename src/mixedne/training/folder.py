@@ -7,20 +7,19 @@
 ``evaluation.parquet``  once evaluated
 """
 
-import dataclasses
 import fcntl
 import json
 import math
 import re
-import shlex
 import warnings
 from pathlib import Path
 from typing import IO, Any
 
+from mixedne.config import Config
+from mixedne.config.identity import as_json, command
 from mixedne.errors import InvalidInputError
 from mixedne.files import write_beside
 from mixedne.policies import policy_files, save_policy
-from mixedne.training.config import Config, default_config
 from mixedne.types import Players
 from mixedne.versions import machine, versions
 
@@ -155,38 +154,6 @@ def _finite(line: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def as_json(config: Config) -> dict[str, Any]:
-    """The configuration as JSON has it: tuples are lists."""
-    document: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
-    return document
-
-
-def command(config: Config) -> str:
-    """What to type for a run with this configuration."""
-    choices = (config.agent, config.solver, config.formulation, config.delta, config.preset)
-    default = default_config(config.task, *choices)
-    named = ("agent", "solver", "formulation", "delta", "preset", "steps", "seed")
-    own = [
-        field.name
-        for field in dataclasses.fields(Config)
-        if field.name != "task"
-        and (field.name in named or getattr(config, field.name) != getattr(default, field.name))
-    ]
-    if config.solver is None:
-        own = [name for name in own if name not in ("solver", "formulation", "delta")]
-    flags = [word for name in own for word in _flag(name, getattr(config, name))]
-    return shlex.join(["mixedne", "train", config.task, *flags])
-
-
-def _flag(name: str, value: Any) -> list[str]:
-    """An option as the command line takes it."""
-    option = name.replace("_", "-")
-    if isinstance(value, bool):
-        return [f"--{option}" if value else f"--no-{option}"]
-    values = value if isinstance(value, tuple) else (value,)
-    return [f"--{option}", *map(str, values)]
-
-
 def read_config(path: Path) -> dict[str, Any]:
     """What a run folder's ``config.json`` says."""
     try:
@@ -203,17 +170,3 @@ def read_config(path: Path) -> dict[str, Any]:
             f"the folder {path} is not empty and holds no run: choose another"
         ) from None
     return dict(found)
-
-
-def default_folder(config: Config) -> Path:
-    """Where a run goes unless told otherwise; the name is for people."""
-    words = [config.task.replace("/", "_").replace(":", "_"), config.agent]
-    if config.solver is not None:
-        words.append(config.solver)
-    if config.formulation != "nr-mdp":
-        words.append(config.formulation)
-    if config.solver is not None:
-        words.append(f"delta{config.delta:g}")
-    if config.preset != "paper":
-        words.append(config.preset)
-    return Path("runs") / "-".join([*words, f"seed{config.seed}"])

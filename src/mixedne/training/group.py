@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mixedne.config import Config
+from mixedne.config.compatible import LANES, program_key
 from mixedne.errors import InvalidInputError, TrainingError
-from mixedne.optimizers import thermal_noise
 from mixedne.policies import Policy
+from mixedne.schedules import thermal_noise
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
-from mixedne.training.alike import LANES, program_key
 from mixedne.training.assembly import make_policies
 from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_checkpoint
-from mixedne.training.config import Config
 from mixedne.training.folder import RunFolder
 from mixedne.training.journal import Journal
 from mixedne.training.lanes import Program, Report

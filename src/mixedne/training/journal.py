@@ -3,10 +3,10 @@
 import warnings
 from typing import Any
 
+from mixedne.config import Config
 from mixedne.evaluation.sweep import evaluate
 from mixedne.policies import Policy
 from mixedne.tasks import Task
-from mixedne.training.config import Config
 from mixedne.training.folder import RunFolder
 from mixedne.training.tensorboard import TensorBoard
 

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mixedne.optimizers import thermal_noise
+from mixedne.config import Config
+from mixedne.config.compatible import LANES
+from mixedne.schedules import thermal_noise
 from mixedne.solvers import Controls, SolverState
-from mixedne.training.alike import LANES
 from mixedne.training.assembly import make_vpg, solver_maker
-from mixedne.training.config import Config
 from mixedne.training.streams import Stream, key
 from mixedne.types import Players
 

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from mixedne.config import Config
 from mixedne.errors import InvalidInputError, TrainingError
-from mixedne.replay import Layout, Replay
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent, make_policies
 from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_checkpoint
 from mixedne.training.collection import Collector, Finished, transition_sizes
-from mixedne.training.config import Config
 from mixedne.training.folder import RunFolder
 from mixedne.training.journal import Journal
 from mixedne.training.metrics import Window, training_line
 from mixedne.training.normaliser import RunningMoments
 from mixedne.training.program import Normaliser
+from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.training.updates import Updater
 from mixedne.types import Players

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
 from mixedne.policies import Policy, load_policy
-from mixedne.training.config import Config, configure
 
 if TYPE_CHECKING:
     from mixedne.training.loop import Status
@@ -61,7 +61,7 @@ def train(
       out: the run folder; by default one below ``runs`` named after the choices.
       resume: go on with the run in that folder, if there is one.
       watch: called now and then with the run's :class:`~mixedne.training.loop.Status`.
-      settings: any field of :class:`~mixedne.training.config.Config`.
+      settings: any field of :class:`~mixedne.config.Config`.
     """
     if steps is not None:
         settings["steps"] = steps
@@ -107,7 +107,8 @@ def train_group(
     that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
-    from mixedne.training.folder import RunFolder, default_folder
+    from mixedne.config.identity import default_folder
+    from mixedne.training.folder import RunFolder
     from mixedne.training.group import Group, check_alike
     from mixedne.training.loop import Trainer
 

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from mixedne.agents import Agent
-from mixedne.optimizers import thermal_noise, warmup_steps
-from mixedne.replay import Layout, Replay
+from mixedne.config import Config
+from mixedne.schedules import thermal_noise, warmup_steps
 from mixedne.solvers import Controls, Oracle, SolverState
 from mixedne.training.assembly import solver_maker
-from mixedne.training.config import Config
 from mixedne.training.program import Normaliser, Plan, Report, make_update
+from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, generator, key
 
 

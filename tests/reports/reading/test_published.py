@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from mixedne import presets
+from mixedne.config import presets
 from mixedne.evaluation.grids import NAMED_GRIDS
 from mixedne.reports import frames
 from mixedne.reports.reading.published import DATA, SOURCES, published

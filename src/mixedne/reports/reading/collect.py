@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.evaluation.captions import read_caption
 from mixedne.reports.frames import AXES, Film, Made, Report
 from mixedne.reports.reading import methods, numbers
 from mixedne.reports.reading.found import Found, PlanFound, find
@@ -16,6 +15,7 @@ from mixedne.reports.reading.published import published
 from mixedne.reports.reading.runs import labels, read_runs
 from mixedne.reports.reading.searches import searches
 from mixedne.saddle.objectives import OBJECTIVES
+from mixedne.video.captions import read_caption
 
 LISTED = 5
 """So many names are spelled out in a sentence; of more, the number is given."""

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mixedne.config.unused import without_effect
 from mixedne.reports import style
-from mixedne.training.idle import without_effect
 
 SOLVERS = {solver: look.label for solver, look in style.SOLVERS.items()}
 

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import tyro
 
-from mixedne import presets
+from mixedne.config import presets
+from mixedne.config.unused import without_effect
 from mixedne.errors import InvalidInputError, check_choice, check_number
-from mixedne.formulations import make_formulation
+from mixedne.games import make_formulation
 from mixedne.policies import ACTIVATIONS
 from mixedne.tasks import JAX_TASKS, resolve_task
-from mixedne.training.idle import without_effect
 
 AGENTS = ("ddpg", "td3", "sac", "vpg")
 SOLVERS = ("mixedne-ld", "gad", "extra-adam")
@@ -95,6 +95,9 @@ class Config:
     """The most inner steps."""
     inner_steps: int = 1
     """N_k, the inner steps of every outer step (vpg)."""
+    inner: str = "frozen"
+    """What each inner chain plays against: the other player's outer value (frozen) or its inner
+    iterate (coupled). The paper prints Algorithm 1 frozen and vpg coupled, and so are the defaults."""
     beta: float = 0.9
     """β, the damping of the averages and of the outer step."""
 
@@ -152,6 +155,7 @@ class Config:
         check_choice("preset", self.preset, PRESETS)
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("critic_optimizer", self.critic_optimizer, ["adam"])
+        check_choice("inner", self.inner, ["frozen", "coupled"])
         if self.solver is not None:
             check_choice("solver", self.solver, SOLVERS)
         make_formulation(self.formulation, self.delta)
@@ -340,6 +344,7 @@ _TD3 = {
 
 _VPG: dict[str, Any] = {
     "steps": 5_000,
+    "inner": "coupled",
     "hidden": (16, 16),
     "activation": "relu",
     "metrics_every": 50,

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mixedne.losses import squashed_gaussian
-from mixedne.networks import Network, apply_network, init_network, network_tensors
+from mixedne.agents.losses import squashed_gaussian
+from mixedne.agents.networks import Network, apply_network, init_network, network_tensors
 from mixedne.policies import Policy, PolicySpec
 
 

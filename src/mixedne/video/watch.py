@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.evaluation.captions import FIELDS, caption_text
 from mixedne.evaluation.checks import (
     check_fit,
     find_task,
     warn_of_divergence,
     warn_of_no_effect,
 )
-from mixedne.evaluation.frames import FilmFile, Lettering, fitted
 from mixedne.evaluation.grids import NamedFactors, make_grid, whole_number
 from mixedne.evaluation.sources import Source, find_sources
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
 from mixedne.files import write_beside
 from mixedne.tasks import Shift, Task, Worlds
-from mixedne.tasks.pictures import Painter, Picture
 from mixedne.tasks.registry import frame_rate
+from mixedne.video.captions import FIELDS, caption_text
+from mixedne.video.renderer import Painter, Picture
+from mixedne.video.writer import FilmFile, Lettering, fitted
 
 DEFAULT_SIZE = (640, 480)
 SIZES = (64, 4096)
@@ -56,7 +56,7 @@ class Film:
 
     @property
     def caption(self) -> dict[str, Any]:
-        """What the file says of itself; see :mod:`~mixedne.evaluation.captions`."""
+        """What the file says of itself; see :mod:`~mixedne.video.captions`."""
         more = {name: getattr(self, name) for name in ("shift", "frames", "frames_per_second")}
         return {name: {**self.row, **more}[name] for name in FIELDS}
 

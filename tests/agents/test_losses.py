@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedne.losses import smoothed, squared_errors, squashed_gaussian, td_target
+from mixedne.agents.losses import smoothed, squared_errors, squashed_gaussian, td_target
 
 
 def test_td_target_by_hand() -> None:

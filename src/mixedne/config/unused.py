@@ -1,6 +1,14 @@
 """Which fields of a configuration do nothing; reports ask as well, so nothing is imported here."""
 
-_LANGEVIN_ONLY = ("sigma0", "thermal_decay", "inner_growth", "inner_max", "inner_steps", "beta")
+_LANGEVIN_ONLY = (
+    "sigma0",
+    "thermal_decay",
+    "inner_growth",
+    "inner_max",
+    "inner_steps",
+    "beta",
+    "inner",
+)
 _RMS_ONLY = ("rms_decay", "rms_epsilon")
 _DETERMINISTIC_ONLY = (
     *("sigma", "policy_delay", "critics", "target_noise", "target_noise_clip"),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixedne import InvalidInputError
-from mixedne.replay import Layout, Replay
+from mixedne.training.replay import Layout, Replay
 
 HUMANOID = Layout(
     {
@@ -241,7 +241,7 @@ def test_a_closed_replay_is_of_no_more_use(tmp_path: Path) -> None:
 def test_a_full_disk_is_an_error_at_once_and_leaves_no_file(tmp_path: Path) -> None:
     code = (
         "import resource\n"
-        "from mixedne.replay import Replay\n"
+        "from mixedne.training.replay import Replay\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "try:\n"
         f"    Replay.create({str(tmp_path / 'replay.f32')!r}, 749, 1000, 10)\n"

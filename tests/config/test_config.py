@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixedne import InvalidInputError, presets
+from mixedne import InvalidInputError
 from mixedne.cli.main import parse
 from mixedne.cli.train import Train
+from mixedne.config import FALLBACK, PRESETS, SOLVERS, Config, configure, is_in_tables, presets
+from mixedne.config.identity import command
 from mixedne.tasks.registry import PAPER_TASKS
-from mixedne.training.config import FALLBACK, PRESETS, SOLVERS, Config, configure, is_in_tables
-from mixedne.training.folder import command
 
 PENDULUM = "InvertedPendulum-v5"
 

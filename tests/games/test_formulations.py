@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.formulations import FORMULATIONS, make_formulation
+from mixedne.games import FORMULATIONS, make_formulation
 
 AGENT, ADVERSARY = np.array([1.0, -0.5]), np.array([-1.0, 1.0])
 

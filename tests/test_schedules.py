@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from mixedne.optimizers import thermal_noise, warmup_steps
+from mixedne.schedules import thermal_noise, warmup_steps
 
 
 def test_inner_steps_are_exact_at_every_change() -> None:

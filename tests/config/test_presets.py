@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mixedne import presets
+from mixedne.config import presets
 
 TASKS = [
     "Walker2d",

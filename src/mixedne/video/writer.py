@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from mixedne.evaluation.captions import readable
+from mixedne.video.captions import readable
 
 Picture = NDArray[np.uint8]
 

@@ -15,12 +15,13 @@ import pytest
 
 import mixedne
 from mixedne import InvalidInputError
-from mixedne.evaluation.captions import FIELDS, caption_text, read_caption
-from mixedne.evaluation.films import Film, shift_in_words, watch, who_acts
-from mixedne.evaluation.frames import FilmFile, Lettering
 from mixedne.evaluation.sources import Source
-from mixedne.tasks import Shift, pictures, resolve_task
-from mixedne.tasks.pictures import Painter
+from mixedne.tasks import Shift, resolve_task
+from mixedne.video import renderer
+from mixedne.video.captions import FIELDS, caption_text, read_caption
+from mixedne.video.renderer import Painter
+from mixedne.video.watch import Film, shift_in_words, watch, who_acts
+from mixedne.video.writer import FilmFile, Lettering
 from probes.pictures import decode, skip_without_gl
 from probes.policies import random_policy
 
@@ -295,7 +296,7 @@ def test_bad_input_is_refused_before_anything_is_drawn(
     def no_gl() -> None:
         raise AssertionError("drawing has begun")
 
-    monkeypatch.setattr(pictures, "_context_class", no_gl)
+    monkeypatch.setattr(renderer, "_context_class", no_gl)
     (tmp_path / "folder.mp4").mkdir()
     (tmp_path / "old.mp4").touch()
     out = tmp_path / options.pop("out", "a.mp4")
@@ -321,7 +322,7 @@ def test_without_opengl_the_package_is_named(
     for name in ("MUJOCO_GL", "DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("platform.system", lambda: "Linux")
-    monkeypatch.setattr(pictures, "_is_there", lambda library: library is None)
+    monkeypatch.setattr(renderer, "_is_there", lambda library: library is None)
     with pytest.raises(InvalidInputError, match=r"apt install libegl1 libgl1\b"):
         watch(random_policy(HOPPER), tmp_path / "a.mp4")
     monkeypatch.setenv("MUJOCO_GL", "off")
@@ -378,10 +379,10 @@ def test_other_tasks_draw_themselves(painted: str, tmp_path: Path) -> None:
 def test_importing_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
     code = """
 import os, sys
-from mixedne.evaluation.captions import read_caption
+from mixedne.video.captions import read_caption
 read_caption("none.mp4")
 print({"mujoco", "jax", "gymnasium"} & set(sys.modules))
-import mixedne.evaluation.films
+import mixedne.video.watch
 print({"MUJOCO_GL", "PYOPENGL_PLATFORM"} & set(os.environ), "OpenGL" in sys.modules)
 """
     for name in ("MUJOCO_GL", "PYOPENGL_PLATFORM"):
