@@ -97,7 +97,7 @@ class Config:
     """N_k, the inner steps of every outer step (vpg)."""
     inner: str = "frozen"
     """What each inner chain plays against: the other player's outer value (frozen) or its inner
-    iterate (coupled). The paper prints Algorithm 1 frozen and vpg coupled, and so are the defaults."""
+    iterate (coupled). The paper prints Algorithm 1 frozen and vpg coupled: the defaults."""
     beta: float = 0.9
     """β, the damping of the averages and of the outer step."""
 
