@@ -12,10 +12,10 @@ quickstart: $(INSTALLED)
 	$(BIN)/mixedne quickstart
 
 test: check
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadfile
 
 test-slow: $(INSTALLED)
-	$(BIN)/pytest -n auto -m slow
+	$(BIN)/pytest -n auto --dist loadfile -m slow
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

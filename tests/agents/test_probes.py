@@ -1,6 +1,6 @@
 """Agents trained from scratch on environments whose answer is known."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from mixedne.training.replay import Layout
 from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
 from mixedne.training.updates import Updater
-from probes.compilation import compiled_once
 from probes.environments import two_player_reward
 
 GAMMA, DELTA = 0.5, 0.1
@@ -43,13 +42,6 @@ SETTINGS: dict[str, Any] = {
     "evaluate_every": 0,
     "checkpoint_every": 10_000,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """All probes look alike to XLA, so each agent's program is compiled for the first alone."""
-    with compiled_once(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 class Trained:

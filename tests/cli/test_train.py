@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A run folder, and what was printed on stdout and stderr."""
     folder = tmp_path_factory.mktemp("runs")
     out = folder / "run"
-    done = Laboratory(folder / "cache").train(*LANGEVIN, "--out", str(out), "--json")
+    done = Laboratory().train(*LANGEVIN, "--out", str(out), "--json")
     assert done.returncode == 0, done.stderr
     return out, done.stdout, done.stderr
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -21,7 +21,6 @@ from mixedne.training.program import no_normaliser
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.training.updates import Updater
-from probes.compilation import compiled_once
 
 TASK = "InvertedPendulum-v5"
 UPDATES = 6
@@ -114,12 +113,6 @@ def random_rows(layout: Layout) -> Any:
         if name in layout.sizes:
             fields[name] = rng.uniform(-1, 1, (64, layout.sizes[name]))
     return layout.pack(fields)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with compiled_once(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @functools.cache

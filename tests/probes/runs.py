@@ -55,21 +55,13 @@ def limited_command(size: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Starts processes that share what JAX has compiled, so that they begin quickly."""
-
-    cache: Path
+    """Starts processes that find the modules of the tests."""
 
     @property
     def environment(self) -> dict[str, str]:
         tests = str(Path(__file__).parents[1])
         paths = [tests, *filter(None, [os.environ.get("PYTHONPATH")])]
-        return {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "JAX_COMPILATION_CACHE_DIR": str(self.cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        }
+        return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
     def train(
         self, *arguments: str, command: list[str] = COMMAND

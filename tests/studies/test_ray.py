@@ -106,7 +106,7 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
     pytest.importorskip("ray", reason="Ray is not installed: make extras")
     from ray.cluster_utils import Cluster
 
-    laboratory = Laboratory(tmp_path / "cache")
+    laboratory = Laboratory()
     for name, value in laboratory.environment.items():
         monkeypatch.setenv(name, value)
     study = write_study(tmp_path / "mine.toml", seeds=4, steps=2000)

@@ -23,15 +23,14 @@ from mixedne.training.metrics import read_metrics
 from mixedne.training.run import train_config, train_group
 from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
-from probes.compilation import compiled_once
 
 TIMES = ("seconds", "steps_per_second")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def no_key_check() -> Iterator[None]:
     # JAX's checker takes the slicing of stacked keys for a use of them.
-    with jax.debug_key_reuse(False), compiled_once(tmp_path_factory.mktemp("compiled")):
+    with jax.debug_key_reuse(False):
         yield
 
 

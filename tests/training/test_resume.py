@@ -35,11 +35,6 @@ from probes.runs import (
 
 
 @pytest.fixture(scope="module")
-def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
-    return Laboratory(tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(scope="module")
 def whole(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run LANGEVIN, never interrupted."""
     out = tmp_path_factory.mktemp("runs") / "whole"
