@@ -72,7 +72,7 @@ def test_vpg_has_the_values_of_its_tables(preset: str) -> None:
             assert (config.gamma, config.beta, config.rms_decay) == (0.99, 0.9, 0.99)
             assert (config.inner, config.activation) == ("coupled", "relu")
             assert not config.normalise_returns
-            options = (config.hidden, config.clip_gradient)
+            options: Any = (config.hidden, config.clip_gradient)
             options += (config.gamma_weights, config.share_factors)
             literal, theirs = ((16, 16), None, True, True), ((16,), 40.0, False, False)
             assert options == (theirs if preset == "authors" else literal)

@@ -45,6 +45,7 @@ class Bar(Progress):
     def __init__(self, title: str, console: Console) -> None:
         """The bar moves without a share until it is shown the first time."""
         whole = Column(no_wrap=True)
+        self.said = ""
         super().__init__(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=34)),
             BarColumn(None, table_column=Column(ratio=1)),
@@ -54,7 +55,6 @@ class Bar(Progress):
             transient=True,
             expand=True,
         )
-        self.said = ""
         self._job = self.add_task(escape(title), total=None, count="", left="")
 
     def show(self, done: int, total: int, seconds_left: float | None, said: str = "") -> None:

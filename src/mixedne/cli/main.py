@@ -175,12 +175,13 @@ def _option_names(kind: type) -> Iterator[str]:
 
 
 def _sentence(box: str) -> str:
-    """The message in the box that tyro draws around an error: all before its first rule."""
+    """The message in the box that tyro draws around an error: what stands before the next rule."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    lines = (line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:])  # without the title
-    message = " ".join(itertools.takewhile(lambda line: not line or line.strip("─-"), lines))
-    message = " ".join(message.split()).rstrip(".") or plain.strip()
-    return re.sub(r"^Error parsing (-*\S+:) ", r"\1 ", message)
+    lines = [line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:]]  # without the title
+    ruled = itertools.groupby(lines, key=lambda line: bool(line.strip("─-")))
+    message = next((" ".join(part) for is_text, part in ruled if is_text), plain)
+    message = " ".join(message.split()).rstrip(".")
+    return re.sub(r"^Error parsing ((--\S+ )|\S+: )", r"\2", f"{message} ").strip()
 
 
 if __name__ == "__main__":
