@@ -18,10 +18,11 @@ from typing import Any
 
 import polars as pl
 
+from mixedne import names
 from mixedne.evaluation.sweep import evaluate
 
 FOLDER = Path("learning")
-SOLVERS = ("mixedne-ld", "gad", "extra-adam")
+SOLVERS = tuple(names.SOLVERS)
 MASSES = (0.5, 1.0, 2.0)
 EPISODES = 10
 SOLVED = 1000.0

@@ -14,13 +14,13 @@ from pathlib import Path
 import polars as pl
 
 from mixedne.config import presets
+from mixedne.names import SOLVERS
 
 OUT = Path(__file__).parents[1] / "src" / "mixedne" / "reports" / "reading" / "published_data"
 
 METHODS = {"nr_mdp_0.1_1": 0.1, "non_robust": 0.0}
 """Of Action Robust RL: δ. Its probabilistic variants are not of this package's solvers."""
 
-SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 """As the second file spells them."""
 
 KEY = ["task", "agent", "solver", "delta", "sigma0", "sigma", "axis", "run"]

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from toy_optimum import optimal_return
 
+from mixedne import names
 from mixedne.evaluation.estimators import Student
 from mixedne.evaluation.statistics import seed_means, shift_summary
 from mixedne.evaluation.table import read_table
@@ -31,7 +32,7 @@ from mixedne.reports.style import Look
 from mixedne.tasks.toy import NOMINAL_RHO
 from mixedne.training.metrics import read_metrics
 
-SOLVERS = {solver: LOOKS[solver] for solver in ("mixedne-ld", "gad", "extra-adam")}
+SOLVERS = {solver: LOOKS[solver] for solver in names.SOLVERS}
 DELTAS = (0.1, 0.0)
 ACTING = ("stochastic", "mean")
 EVALUATION = "evaluation.parquet"

@@ -25,6 +25,16 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
     raise InvalidInputError(f"{name} must be one of {', '.join(options)}, not {value!r}{hint}")
 
 
+def check_known(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return ``name`` if it is known; otherwise raise, with the nearest before a long list."""
+    options = list(known)
+    if name in options:
+        return name
+    near = difflib.get_close_matches(name, options, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(options)}"
+    raise InvalidInputError(f"there is no {kind} {name!r}; {hint}")
+
+
 def check_number(
     name: str,
     value: Any,

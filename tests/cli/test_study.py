@@ -9,7 +9,8 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
-from mixedne.cli.board import describe, duration
+from mixedne.cli.board import describe
+from mixedne.cli.console import duration
 from mixedne.cli.main import main
 from mixedne.studies.results import results
 from mixedne.studies.schedule import Board

@@ -1,19 +1,26 @@
 """``mixedne train`` as a user meets it: what it prints, and the folder that it leaves."""
 
 import dataclasses
+import io
 import json
+import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import mixedne
+from mixedne import InvalidInputError
+from mixedne.cli.console import Bar
 from mixedne.cli.main import main, parse
-from mixedne.cli.train import Train
-from mixedne.config import Config, configure
+from mixedne.cli.train import Train, describe, seconds_left, watching
+from mixedne.config import SETTINGS, Config, configure
+from mixedne.training.loop import Status
 from mixedne.training.metrics import read_metrics
 from probes.runs import LANGEVIN, Laboratory
 
@@ -56,13 +63,13 @@ def test_the_configuration_is_complete(made: tuple[Path, str, str]) -> None:
     assert config["command"].startswith("mixedne train ")
     assert config["format_version"] == 1
     assert {"python", "mixedne", "jax", "numpy", "gymnasium", "mujoco"} <= set(config["versions"])
-    wishes: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         **{"hidden": [8], "batch_size": 8, "collect_steps": 10, "updates": 4, "update_after": 20},
         **{"metrics_every": 40, "checkpoint_every": 50, "evaluate_episodes": 1, "delta": 0.1},
         **{"evaluate_masses": [1, 2], "steps": 400, "seed": 3, "evaluate_every": 200},
         **{"normalise_observations": True, "inner_growth": 0.02, "replay_size": 130},
     }
-    expected = configure("InvertedPendulum", **wishes)
+    expected = configure("InvertedPendulum", **overrides)
     said = {name: config[name] for name in fields}
     assert said == json.loads(json.dumps(dataclasses.asdict(expected)))
 
@@ -160,10 +167,10 @@ def test_flags_can_be_turned_on_and_off(capsys: pytest.CaptureFixture[str]) -> N
     ):
         found = parse(["train", "Hopper-v5", "--preset", "authors", *given])
         assert isinstance(found, Train)
-        assert (found.normalise_observations, found.critic_layer_norm) == expected
+        assert (found.config.normalise_observations, found.config.critic_layer_norm) == expected
     found = parse(["train", "Hopper-v5", "--normalise-observations"])
     assert isinstance(found, Train)
-    assert found.normalise_observations
+    assert found.config.normalise_observations
 
 
 def test_choices_are_found_wherever_they_stand() -> None:
@@ -171,12 +178,91 @@ def test_choices_are_found_wherever_they_stand() -> None:
     found = parse(["train", *words, "--eta", "0.01"])
     assert isinstance(found, Train)
     expected = configure("Hopper-v5", agent="td3", solver="extra-adam", delta=0.0, eta=0.01)
-    assert {f.name: getattr(found, f.name) for f in dataclasses.fields(Config)} == (
-        dataclasses.asdict(expected)
-    )
+    assert found.config == expected
     sac = parse(["train", "Hopper-v5", "--agent", "sac", "--solver", "None"])
     assert isinstance(sac, Train)
-    assert (sac.solver, sac.delta) == (None, 0.0)
+    assert (sac.config.solver, sac.config.delta) == (None, 0.0)
+
+
+def test_an_option_that_was_typed_is_kept_also_at_its_default() -> None:
+    words = ["train", "Hopper-v5", "--agent", "td3", "--sigma", "0.1"]
+    assert parse(words).config.target_noise == 0.1
+    assert parse([*words, "--target-noise", "0.01"]).config.target_noise == 0.01
+    assert parse([*words, "--target_noise=0.01"]).config.target_noise == 0.01
+
+
+def test_whole_numbers_can_be_typed_as_floats() -> None:
+    config = parse(["train", "Hopper-v5", "--steps", "1e5", "--hidden", "1e1", "8.0"]).config
+    assert (config.steps, config.hidden) == (100_000, (10, 8))
+
+
+def test_help_is_grouped_by_who_uses_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    titles: dict[str, str] = {}
+    title = ""
+    for line in capsys.readouterr().out.splitlines():
+        text = line.strip("╭─╮│ ")
+        if text.startswith("--"):
+            titles[text.split()[0].strip(",")[2:].replace("-", "_")] = title
+        elif text.endswith("options"):
+            title = text.removesuffix(" options")
+    for name, known in SETTINGS.items():
+        if name not in ("task", "agent", "solver", "formulation", "delta", "preset"):
+            assert titles[name] == ("options" if name in ("steps", "seed") else known.group)
+    assert titles["sigma"] == "agent ddpg or td3"
+    assert titles["batch_size"] == "agent ddpg, td3 or sac"
+    assert titles["beta"] == "solver mixedne-ld"
+    assert titles["metrics_every"] == "logging and evaluation"
+
+
+LOCAL_TASK = """
+import gymnasium as gym
+from gymnasium.envs.classic_control import PendulumEnv
+gym.register("Local-v0", PendulumEnv, max_episode_steps=20)
+"""
+
+
+def test_a_task_that_was_typed_may_lie_in_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_local_tasks.py").write_text(LOCAL_TASK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    with pytest.raises(InvalidInputError, match="my_local_tasks"):
+        configure("my_local_tasks:Local-v0")  # not typed: it may come from a file
+    typed = parse(["train", "my_local_tasks:Local-v0", "--steps", "10"])
+    assert typed.config.task == "my_local_tasks:Local-v0"
+
+
+def status(step: int, steps: int = 500_000, rate: float = 100.0) -> Status:
+    return Status(step, steps, rate, -1234.5, 12, 1234.5)
+
+
+def test_a_bar_fits_into_80_columns_and_starts_where_the_run_resumes() -> None:
+    screen = Console(file=io.StringIO(), width=80, force_terminal=True, legacy_windows=False)
+    bar = Bar("some.module:InvertedDoublePendulum-v5 ddpg", screen)
+    assert bar.tasks[0].total is None  # not at 0: the run may go on from anywhere
+    resumed = status(400_000)
+    bar.show(resumed.step, resumed.steps, seconds_left(resumed), describe(resumed))
+    task = bar.tasks[0]
+    assert [task.completed, task.total] == [400_000, 500_000]
+    with screen.capture() as printed:
+        screen.print(*bar.get_renderables())
+    first, second = re.sub(r"\x1b\[[0-9;]*m", "", printed.get()).splitlines()
+    assert first.rstrip().endswith("400,000/500,000 17 min left")  # at the speed since the resume
+    assert "━━━━" in first
+    assert second.rstrip() == "100 steps/s, K 12, return -1234.5, evaluated 1234.5"
+
+
+def test_elsewhere_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with watching(configure("Hopper", steps=1000)) as watch:
+        for step in range(510, 1001, 10):  # of a run that was resumed
+            watch(status(step, 1000))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) <= 12
+    assert lines[-1].startswith("step 1000 of 1000, 100 steps/s, K 12")
+    assert lines[-1].endswith("0 s left")
 
 
 @pytest.mark.parametrize(
@@ -194,9 +280,12 @@ def test_choices_are_found_wherever_they_stand() -> None:
         (["Hopper-v5", "--delta", "1"], "delta must be below 1, not 1.0"),
         (["Hopper-v5", "--solver", "gad", "--sigma0", "0.1"], "sigma0 has an effect only with"),
         (["Hopper-v5", "--gamma", "2"], "gamma must be at most 1, not 2.0"),
-        (["Hopper-v5", "--steps", "many"], "--steps: invalid literal for int()"),
-        (["Hopper-v5", "--hidden", "0"], "hidden must be sizes from 1 on"),
-        (["Hopper-v5", "--gama", "0.9"], "did you mean --gamma?"),
+        (["Hopper-v5", "--steps", "many"], "--steps: must be a whole number, not 'many'"),
+        (["Hopper-v5", "--steps", "1.5"], "--steps: must be a whole number, not '1.5'"),
+        (["Hopper-v5", "--step", "3"], "there is no option --step; did you mean --steps?"),
+        (["Hopper-v5", "--hidden", "0"], "hidden must be at least 1, not (0,)"),
+        (["Hopper-v5", "Ant-v5"], "there is no place for the argument Ant-v5"),
+        (["Hopper-v5", "--gama", "0.9"], "there is no option --gama; did you mean --gamma?"),
         (["Hopper-v5", "--out", "taken"], "the output folder taken is a file"),
         (["Hopper-v5", "--out", "taken/run"], "taken/run cannot be made"),
         (["CartPole-v1"], "the actions of CartPole-v1 must be a flat Box"),

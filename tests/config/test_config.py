@@ -1,6 +1,7 @@
 """Configurations: every preset builds, the tables decide, and what makes no sense is refused."""
 
 import dataclasses
+import re
 import shlex
 from typing import Any
 
@@ -11,8 +12,18 @@ from hypothesis import strategies as st
 from mixedne import InvalidInputError
 from mixedne.cli.main import parse
 from mixedne.cli.train import Train
-from mixedne.config import FALLBACK, PRESETS, SOLVERS, Config, configure, is_in_tables, presets
+from mixedne.config import (
+    FALLBACK,
+    SETTINGS,
+    Config,
+    configure,
+    is_in_tables,
+    learning_gap,
+    presets,
+    unused_fields,
+)
 from mixedne.config.identity import command
+from mixedne.names import ACTIVATIONS, AGENTS, FORMULATIONS, PRESETS, SOLVERS
 from mixedne.tasks.registry import PAPER_TASKS
 
 PENDULUM = "InvertedPendulum-v5"
@@ -59,9 +70,12 @@ def test_vpg_has_the_values_of_its_tables(preset: str) -> None:
             assert found == values
             assert (config.steps, config.horizon, config.trajectories) == (5000, 500, 1)
             assert (config.gamma, config.beta, config.rms_decay) == (0.99, 0.9, 0.99)
-            assert (config.hidden, config.activation) == ((16, 16), "relu")
-            options = (config.normalise_returns, config.clip_gradient is not None)
-            assert options == ((True, True) if preset == "authors" else (False, False))
+            assert (config.inner, config.activation) == ("coupled", "relu")
+            assert not config.normalise_returns
+            options: Any = (config.hidden, config.clip_gradient)
+            options += (config.gamma_weights, config.share_factors)
+            literal, theirs = ((16, 16), None, True, True), ((16,), 40.0, False, False)
+            assert options == (theirs if preset == "authors" else literal)
     outside = configure("toy", agent="vpg", delta=0.3)
     assert not is_in_tables(outside)
     assert (outside.sigma0, outside.eta, outside.inner_steps) == (1e-3, 1e-4, 1)
@@ -76,6 +90,10 @@ def test_sac_builds_for_every_task(preset: str) -> None:
         assert (config.eta, config.critic_learning_rate) == (3e-4, 3e-4)
         assert (config.batch_size, config.critics, config.policy_delay) == (256, 2, 1)
         assert config.target_entropy is None  # minus the number of actions
+        fixed = 0.05 if task == "Humanoid" else 0.2
+        assert config.entropy_coefficient == (fixed if preset == "authors" else None)
+    learned = configure(PENDULUM, agent="sac", preset="authors", entropy_coefficient=None)
+    assert learned.entropy_coefficient is None
     assert configure(PENDULUM, agent="sac", hidden=(64, 64)).hidden == (64, 64)
 
 
@@ -117,6 +135,7 @@ def test_sac_builds_for_every_task(preset: str) -> None:
             {
                 **{"hidden": (256, 256), "activation": "relu", "batch_size": 256},
                 **{"steps": 1_000_000, "random_steps": 25_000, "sigma": 0.01},
+                **{"update_after": 25_000, "collect_steps": 50, "updates": 50},
                 **{"target_noise": 0.2, "target_noise_clip": 0.5},
             },
         ),
@@ -152,9 +171,23 @@ def test_outside_the_tables_there_is_a_fallback(task: str, choices: dict[str, An
         assert config.target_noise == 0.1
 
 
-def test_wishes_are_granted_and_nothing_else_changes() -> None:
+def test_defaults_that_follow_from_other_fields_follow_from_overrides() -> None:
+    """Algorithms 5 and 6 print one σ, for exploration and for the target actions."""
+    td3: dict[str, Any] = {"task": "Hopper-v5", "agent": "td3", "delta": 0.1}
+    assert configure(**td3).target_noise == configure(**td3).sigma == 0.01
+    assert configure(**td3, sigma=0.1).target_noise == 0.1
+    assert configure(**td3, sigma=0.1, target_noise=0.01).target_noise == 0.01
+    assert configure(**td3, preset="authors", sigma=0.1).target_noise == 0.2
+    assert configure("Hopper-v5", sigma=0.3).target_noise == 0.0  # DDPG smooths nothing
+    one_player = configure("Hopper-v5", delta=0.0, beta=0.5)
+    assert (one_player.inner_max, one_player.beta) == (1, 0.5)
+    assert configure("toy", agent="vpg", delta=0.0).beta == 0.9
+    assert configure("toy", agent="vpg", inner="frozen").inner == "frozen"
+
+
+def test_overrides_are_applied_and_nothing_else_changes() -> None:
     plain = configure(PENDULUM)
-    wished = configure(PENDULUM, hidden=[8, 8], sigma=1, steps=1e3, evaluate_masses=[1], seed=5)
+    changed = configure(PENDULUM, hidden=[8, 8], sigma=1, steps=1e3, evaluate_masses=[1], seed=5)
     changes: dict[str, Any] = {
         "hidden": (8, 8),
         "sigma": 1.0,
@@ -162,14 +195,14 @@ def test_wishes_are_granted_and_nothing_else_changes() -> None:
         "evaluate_masses": (1.0,),
         "seed": 5,
     }
-    assert wished == dataclasses.replace(plain, **changes)
-    assert isinstance(wished.sigma, float)
-    assert isinstance(wished.steps, int)
-    assert isinstance(wished.evaluate_masses[0], float)
+    assert changed == dataclasses.replace(plain, **changes)
+    assert isinstance(changed.sigma, float)
+    assert isinstance(changed.steps, int)
+    assert isinstance(changed.evaluate_masses[0], float)
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("overrides", "message"),
     [
         ({"agent": "dpg"}, r"agent must be one of ddpg, td3, sac, .*did you mean 'ddpg'"),
         ({"agent": "vpg"}, "vpg plays in tasks that are written in JAX, such as toy, not in Inv"),
@@ -186,23 +219,24 @@ def test_wishes_are_granted_and_nothing_else_changes() -> None:
         ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
         ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam"),
         ({"task": "Hoper-v5"}, "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
-        ({"gama": 0.9}, "a field of the configuration .*did you mean 'gamma'"),
+        ({"gama": 0.9}, "there is no field of the configuration 'gama'; did you mean 'gamma'"),
+        ({"qqq": 0.9}, "there is no field of the configuration 'qqq'; there are task, agent, "),
         ({"delta": 1.0}, "delta must be below 1, not 1.0"),
         ({"delta": -0.1}, "delta must be at least 0, not -0.1"),
         ({"delta": float("nan")}, "delta must be finite"),
         ({"agent": "sac", "solver": "gad"}, "sac takes no solver, so not 'gad'"),
         ({"agent": "sac", "delta": 0.1}, "sac has no adversary: delta must be 0, not 0.1"),
-        ({"hidden": []}, "hidden must be sizes from 1 on"),
-        ({"hidden": [8, 0]}, "hidden must be sizes from 1 on"),
+        ({"hidden": []}, "hidden must be at least one number"),
+        ({"hidden": [8, 0]}, r"hidden must be at least 1, not \(8, 0\)"),
         ({"evaluate_masses": []}, "evaluate_masses must be at least one number"),
         ({"seed": 2**32}, "seed must be at most 4294967295"),
         ({"steps": 10**400}, "steps is too large"),
         ({"gamma": 10**400}, "gamma is too large"),
     ],
 )
-def test_what_does_not_exist_is_refused(wishes: dict[str, Any], message: str) -> None:
+def test_what_does_not_exist_is_refused(overrides: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        configure(**{"task": PENDULUM, **wishes})
+        configure(**{"task": PENDULUM, **overrides})
 
 
 @pytest.mark.parametrize(
@@ -216,7 +250,9 @@ def test_what_does_not_exist_is_refused(wishes: dict[str, Any], message: str) ->
         ({"agent": "sac"}, {"rms_epsilon": 0.3}, "solver mixedne-ld or gad"),
         ({"agent": "td3"}, {"target_entropy": -1.0}, "agent sac"),
         ({"agent": "ddpg"}, {"initial_temperature": 0.1}, "agent sac"),
+        ({"agent": "td3"}, {"entropy_coefficient": 0.1}, "agent sac"),
         ({"agent": "sac"}, {"clip_gradient": 1.0}, "agent vpg"),
+        ({"agent": "ddpg"}, {"gamma_weights": False}, "agent vpg"),
         ({"agent": "ddpg"}, {"inner_steps": 3}, "agent vpg"),
         ({"agent": "vpg"}, {"sigma": 0.3}, "agent ddpg or td3"),
         ({"agent": "vpg"}, {"inner_max": 3}, "agent ddpg or td3"),
@@ -241,6 +277,8 @@ def test_settings_without_effect_are_refused(
     configure(task, agent=agent, **field)
 
 
+OPTIONAL = ("target_entropy", "entropy_coefficient", "clip_gradient")
+
 WRONG_TYPES: dict[type, list[Any]] = {
     bool: [1, "yes", None],
     int: [1.5, "3", None, True, [3], float("inf"), float("nan")],
@@ -252,11 +290,11 @@ WRONG_TYPES: dict[type, list[Any]] = {
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Config)])
 def test_values_of_another_type_are_refused(field: str) -> None:
-    agent = "sac" if field in ("target_entropy", "initial_temperature") else "ddpg"
+    agent = "sac" if SETTINGS[field].agents == ("sac",) else "ddpg"
     kind = type(getattr(configure(PENDULUM, agent=agent), field))
     wrong = WRONG_TYPES[float if kind is type(None) else kind]
     for value in wrong:
-        if value is None and field in ("target_entropy", "clip_gradient", "solver", "delta"):
+        if value is None and field in (*OPTIONAL, "solver", "delta"):
             continue  # none given
         with pytest.raises(InvalidInputError, match=field):
             configure(**{"task": PENDULUM, "agent": agent, field: value})
@@ -266,7 +304,7 @@ LISTS = ("evaluate_masses", "evaluate_rhos")
 SHARES = ("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos")
 POSITIVE = (
     *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
-    "clip_gradient",
+    *("clip_gradient", "entropy_coefficient"),
 )
 NOT_NEGATIVE = (
     *("critic_weight_decay", "rms_epsilon", "sigma0", "inner_growth", "sigma"),
@@ -306,27 +344,81 @@ def test_every_number_has_bad_values() -> None:
 @given(st.sampled_from(sorted(BAD_NUMBERS)), st.data())
 def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObject) -> None:
     value: Any = data.draw(BAD_NUMBERS[field])
-    agent = "sac" if field in ("target_entropy", "initial_temperature") else "ddpg"
-    wish: Any = [1.0, value] if field in LISTS else value
-    wishes: dict[str, Any] = {"agent": agent, field: wish}
+    agent = "sac" if SETTINGS[field].agents == ("sac",) else "ddpg"
+    wrong: Any = [1.0, value] if field in LISTS else value
+    overrides: dict[str, Any] = {"agent": agent, field: wrong}
     with pytest.raises(InvalidInputError, match=rf"^{field} (must be|is too large)"):
-        configure(PENDULUM, **wishes)
+        configure(PENDULUM, **overrides)
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "overrides",
     [
         {"seed": 3},
         {"agent": "sac", "steps": 10, "target_entropy": -2.0},
         {"preset": "authors", "hidden": (8, 8), "normalise_observations": False},
         {"agent": "td3", "solver": "gad", "delta": 0.2, "formulation": "pr-mdp", "sigma": 0.3},
         {"delta": 0, "critic_layer_norm": True},
+        {"agent": "td3", "sigma": 0.3, "target_noise": 0.01},
+        {"agent": "sac", "preset": "authors", "entropy_coefficient": None},
+        {"inner": "coupled", "steps": 1000},
     ],
 )
-def test_the_command_makes_the_same_run(wishes: dict[str, Any]) -> None:
-    config = configure("Hopper", **wishes)
+def test_the_command_makes_the_same_run(overrides: dict[str, Any]) -> None:
+    config = configure("Hopper", **overrides)
     words = shlex.split(command(config))
     assert words[0] == "mixedne"
     typed = parse(words[1:])
     assert isinstance(typed, Train)
-    assert {**dataclasses.asdict(typed), **dataclasses.asdict(config)} == dataclasses.asdict(typed)
+    assert typed.config == config
+
+
+def test_the_command_names_no_field_that_follows_from_others() -> None:
+    config = configure("Hopper", agent="td3", sigma=0.3)
+    assert command(config).endswith("--steps 500000 --seed 0 --sigma 0.3")
+
+
+def test_what_is_known_of_the_fields_is_complete() -> None:
+    for name, known in SETTINGS.items():
+        assert known.help.endswith("."), name
+        assert set(known.agents) <= set(AGENTS)
+        assert set(known.solvers) <= set(SOLVERS)
+    assert {name for name, known in SETTINGS.items() if known.derive} == {
+        *("inner_max", "beta", "inner", "target_noise"),
+    }
+    for agent in AGENTS:
+        for solver in (None,) if agent == "sac" else SOLVERS:
+            unused = unused_fields(agent, solver)
+            assert not {"task", "seed", "hidden", "eta", "gamma"} & set(unused)
+            assert ("sigma0" in unused) == (solver != "mixedne-ld")
+
+
+def test_names_stand_for_what_there_is() -> None:
+    from mixedne import policies
+    from mixedne.agents import networks
+    from mixedne.games import make_formulation
+
+    assert tuple(policies.ACTIVATIONS) == tuple(networks.ACTIVATIONS) == ACTIVATIONS
+    for name in FORMULATIONS:
+        assert make_formulation(name, 0.1).name == name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"agent": "td3", "steps": 3000}, "most of the run acts at random: 3000 of its 3000 steps"),
+        ({"agent": "td3", "steps": 19_999}, "most of the run acts at random: 10000 of its 19999"),
+        ({"agent": "td3", "steps": 1000}, "learns nothing: it has 1000 steps, .* after 1000"),
+        ({"agent": "sac", "steps": 100}, "learns nothing"),
+        ({"steps": 128}, "learns nothing"),
+        ({"steps": 129}, None),
+        ({"agent": "td3", "steps": 20_000}, None),
+        ({"agent": "td3"}, None),
+        ({"task": "toy", "agent": "vpg", "steps": 1}, None),
+    ],
+)
+def test_a_preset_that_is_longer_than_the_run_is_noticed(
+    overrides: dict[str, Any], message: str | None
+) -> None:
+    found = learning_gap(configure(**{"task": PENDULUM, **overrides}))
+    assert found is None if message is None else re.search(message, str(found))

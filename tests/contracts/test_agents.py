@@ -12,7 +12,8 @@ import optax
 import pytest
 
 from mixedne.agents import Agent
-from mixedne.config import SOLVERS, Config, configure
+from mixedne.config import Config, configure
+from mixedne.names import SOLVERS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.games import FORMULATIONS, make_formulation
+from mixedne.games import make_formulation
+from mixedne.names import FORMULATIONS
 
 AGENT, ADVERSARY = np.array([1.0, -0.5]), np.array([-1.0, 1.0])
 

@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 
 from mixedne.evaluation.grids import NAMED_GRIDS
+from mixedne.names import SOLVERS
 from mixedne.reports import frames
 
 TASKS = (
     "Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "InvertedPendulum-v5", "Reacher-v5",
     "Swimmer-v5", "Walker2d-v5",
 )  # fmt: skip
-SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 
 
 def large_report() -> frames.Report:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mixedne.names import SOLVERS
 from mixedne.reports import frames
 
 TASKS = ("HalfCheetah-v5", "Hopper-v5")
-SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 MASSES = (0.5, 0.75, 1.0, 1.5, 2.0)
 NOISES = (0.0, 0.1, 0.2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixedne.config import configure
-from mixedne.config.identity import as_json
+from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
 from mixedne.schedules import warmup_steps
 from mixedne.studies.costs import UnitCosts, effort, inner_updates, job_seconds
@@ -15,7 +15,7 @@ from mixedne.studies.plan import PlannedRun, planned
 
 def run(*grids: Grid, **wishes: Any) -> PlannedRun:
     task = wishes.pop("task", "HalfCheetah")
-    return planned(as_json(configure(task, **wishes)), grids)
+    return planned(to_json(configure(task, **wishes)), grids)
 
 
 def test_inner_updates_are_the_papers() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from mixedne.config import configure, presets
-from mixedne.config.identity import as_json, identifier
+from mixedne.config.identity import identifier, to_json
+from mixedne.names import SOLVERS
 from mixedne.studies.plan import (
     PlannedRun,
     expand,
@@ -20,7 +21,7 @@ from mixedne.training.group import check_alike
 
 
 def fields(**wishes: Any) -> dict[str, Any]:
-    return as_json(configure("Hopper", **wishes))
+    return to_json(configure("Hopper", **wishes))
 
 
 def test_identifiers_stay() -> None:
@@ -50,7 +51,7 @@ def test_a_run_keeps_everything_on_its_way_elsewhere() -> None:
     for run in expand(find_study("smoke")):
         assert run_from_json(run_to_json(run)) == run
     config = configure("Hopper", hidden=(8, 9), seed=4)
-    assert planned(as_json(config)).config == config
+    assert planned(to_json(config)).config == config
 
 
 def test_every_combination_once() -> None:
@@ -111,7 +112,7 @@ def test_the_searches(agent: str, deltas: int, size: int) -> None:
         runs = expand(study.select(tasks=("Hopper-v5",)))
         seeds = {run.fields["seed"] for run in runs}
         assert not seeds & set(range(5))
-        counts = {s: sum(r.fields["solver"] == s for r in runs) for s in presets.SOLVERS}
+        counts = {s: sum(r.fields["solver"] == s for r in runs) for s in SOLVERS}
         by_solver[form] = {s: n // (deltas * len(seeds)) for s, n in counts.items()}
         assert {run.fields["sigma"] for run in runs} == set(grids["sigma"])
         sampled = [run for run in runs if run.fields["solver"] == "mixedne-ld"]
@@ -120,17 +121,17 @@ def test_the_searches(agent: str, deltas: int, size: int) -> None:
         assert all(len(run.evaluations[0].shifts()) == 1 for run in runs)
     few = len(grids["sigma"])
     assert by_solver["paper"] == {"mixedne-ld": size, "gad": few, "extra-adam": few}
-    assert by_solver["equal"] == dict.fromkeys(presets.SOLVERS, size)
+    assert by_solver["equal"] == dict.fromkeys(SOLVERS, size)
 
 
 def test_vpgs_searches() -> None:
     counts = {}
     for form in ("paper", "equal"):
         runs = expand(find_study(f"{form}-search-vpg"))
-        counts[form] = {s: sum(r.fields["solver"] == s for r in runs) for s in presets.SOLVERS}
+        counts[form] = {s: sum(r.fields["solver"] == s for r in runs) for s in SOLVERS}
     # Two δ and three seeds of each.
-    assert counts["paper"] == dict.fromkeys(presets.SOLVERS, 6 * len(presets.GRIDS["vpg"]["eta"]))
-    assert counts["equal"] == dict.fromkeys(presets.SOLVERS, 6 * 24)
+    assert counts["paper"] == dict.fromkeys(SOLVERS, 6 * len(presets.GRIDS["vpg"]["eta"]))
+    assert counts["equal"] == dict.fromkeys(SOLVERS, 6 * 24)
 
 
 @pytest.mark.parametrize("name", named_studies())
@@ -140,7 +141,7 @@ def test_every_study_that_ships_expands(name: str) -> None:
 
 
 def vpg(**other: Any) -> PlannedRun:
-    return planned(as_json(configure("toy", agent="vpg", **other)))
+    return planned(to_json(configure("toy", agent="vpg", **other)))
 
 
 def test_vpg_runs_that_differ_in_little_make_one_job() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from mixedne.config import configure
-from mixedne.config.identity import as_json
+from mixedne.config.identity import to_json
 from mixedne.studies import schedule
 from mixedne.studies.plan import PlannedRun, planned
 from mixedne.studies.schedule import Board, Event, Job, run_all
 from mixedne.studies.store import StudyFolder, mark_finished
 
-RUNS = [planned(as_json(configure("InvertedPendulum", seed=seed))) for seed in range(5)]
+RUNS = [planned(to_json(configure("InvertedPendulum", seed=seed))) for seed in range(5)]
 
 
 class Script:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mixedne.config import Config, configure
-from mixedne.config.identity import as_json
+from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.plan import planned
 from mixedne.studies.store import StudyFolder
@@ -21,7 +21,7 @@ from probes.studies import pretend_run
 def test_runs_that_were_begun_otherwise_are_trained_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [planned(as_json(configure("toy", agent="vpg", seed=seed))) for seed in range(3)]
+    runs = [planned(to_json(configure("toy", agent="vpg", seed=seed))) for seed in range(3)]
     folders = [tmp_path / run.name for run in runs]
     for folder in folders:
         folder.mkdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mixedne.config import configure
-from mixedne.config.identity import as_json
+from mixedne.config.identity import to_json
 from mixedne.studies import work
 from mixedne.studies.plan import planned, run_to_json
 from mixedne.studies.store import Locks, StudyFolder
@@ -34,7 +34,7 @@ def test_training_outlives_whoever_listens(tmp_path: Path, monkeypatch: pytest.M
         saved.extend(folders)
 
     monkeypatch.setattr(work, "do_job", do_job)
-    run = planned(as_json(configure("InvertedPendulum")))
+    run = planned(to_json(configure("InvertedPendulum")))
     locks = Locks(folder.locks)
     answer = _answer({"runs": [run_to_json(run)]}, folder, locks, Broken())
     locks.close()

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mixedne.cli.console import note
+from mixedne.cli.console import duration, note
 
 if TYPE_CHECKING:
     from mixedne.studies.schedule import Board
@@ -59,15 +59,6 @@ def describe(board: "Board", title: str) -> str:
     if board.seconds_left is not None and (board.running or board.seconds_left):
         words.append(f"{duration(board.seconds_left)} left")
     return ", ".join(words)
-
-
-def duration(seconds: float) -> str:
-    """A time in words."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.1f} days"
 
 
 def _running(board: "Board") -> Table:

@@ -1,18 +1,20 @@
-"""What a person sees: progress on stderr, results on stdout."""
+"""What is printed: progress and notes on stderr, results on stdout."""
 
 import contextlib
 import json
 import math
+import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, Progress, TextColumn, track
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn, track
+from rich.table import Column, Table
 from rich.text import Text
 
 T = TypeVar("T")
@@ -22,7 +24,7 @@ PLAIN_WIDTH = 170
 
 
 def note(text: str) -> None:
-    """Say something beside the results."""
+    """Print something on stderr, beside the results."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -37,25 +39,80 @@ def progress(items: Sequence[T], describe: Callable[[T], str], title: str) -> It
         yield item
 
 
+class Bar(Progress):
+    """A progress bar that fits into 80 columns: what else there is to say has a line of its own."""
+
+    def __init__(self, title: str, console: Console) -> None:
+        """The bar moves without a share until it is shown the first time."""
+        whole = Column(no_wrap=True)
+        self.said = ""
+        super().__init__(
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=34)),
+            BarColumn(None, table_column=Column(ratio=1)),
+            TextColumn("{task.fields[count]}", table_column=whole),
+            TextColumn("{task.fields[left]}", table_column=whole),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self._job = self.add_task(escape(title), total=None, count="", left="")
+
+    def show(self, done: int, total: int, seconds_left: float | None, said: str = "") -> None:
+        """Move to ``done`` of ``total``."""
+        self.said = said
+        left = "" if seconds_left is None else f"{duration(seconds_left)} left"
+        count = f"{done:,}/{total:,}"
+        self.update(self._job, completed=done, total=total, count=count, left=left)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """The bar and, below it, what is said."""
+        yield from super().get_renderables()
+        if self.said:
+            yield Text(self.said, no_wrap=True, overflow="ellipsis")
+
+
 @contextlib.contextmanager
 def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function of (done, total): a bar on a terminal, a line every tenth elsewhere."""
     console = Console(stderr=True)
     if console.is_terminal:
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TextColumn(unit))
-        with Progress(*columns, console=console, transient=True) as bar:
-            job = bar.add_task(escape(title), total=None)
-            yield lambda done, total: bar.update(job, completed=done, total=total)
-        return
-    told = -1
+        start = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
-        nonlocal told
-        if 10 * done // total > told:
-            told = 10 * done // total
+        def show(done: int, total: int) -> None:
+            passed = time.monotonic() - start
+            bar.show(done, total, passed / done * (total - done) if done else None)
+
+        with Bar(f"{title}, {unit}", console) as bar:
+            yield show
+        return
+    reported = -1
+
+    def report(done: int, total: int) -> None:
+        nonlocal reported
+        if 10 * done // total > reported:
+            reported = 10 * done // total
             note(f"{title}: {done} of {total} {unit}")
 
-    yield tell
+    yield report
+
+
+def duration(seconds: float) -> str:
+    """A time in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.1f} days"
+
+
+def find_modules_here(*tasks: str | None) -> None:
+    """Let ``module:Id`` name a module in the current directory: only for what a person typed.
+
+    The directory comes last, so that it hides no installed package.
+    """
+    here = os.getcwd()
+    if any(":" in task for task in tasks if task) and here not in sys.path:
+        sys.path.append(here)
 
 
 @contextlib.contextmanager
@@ -77,7 +134,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console = Console()
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH, color_system=None)
-    # Text may come from files: what looks like markup in it is none.
+    # Text may come from files, so nothing in it is markup.
     table = Table(*columns, title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
     for row in rows:
         table.add_row(*map(Text, row))

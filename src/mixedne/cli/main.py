@@ -1,50 +1,39 @@
 """The entry point: one subcommand each, errors as one sentence, exit codes as promised."""
 
 import contextlib
+import dataclasses
+import difflib
 import functools
+import importlib
 import io
+import itertools
 import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-import tyro
-import tyro.extras
-
-from mixedne.cli.console import note
-from mixedne.cli.evaluate import Evaluate
-from mixedne.cli.presets import Presets
-from mixedne.cli.quickstart import Quickstart
-from mixedne.cli.report import Report
-from mixedne.cli.saddle import Saddle
-from mixedne.cli.study import Study
-from mixedne.cli.theorems import Theorems
-from mixedne.cli.train import Train
-from mixedne.cli.watch import Watch
+from mixedne.cli.console import find_modules_here, note
 from mixedne.errors import InvalidInputError, TrainingError, check_choice
 
-Command: TypeAlias = (
-    Quickstart | Saddle | Theorems | Evaluate | Presets | Train | Study | Report | Watch
+COMMANDS = (
+    *("quickstart", "saddle", "theorems", "train", "evaluate", "watch"),
+    *("study", "report", "presets"),
 )
-CommandType: TypeAlias = type[Command]
-
-COMMANDS: dict[str, CommandType] = {
-    "quickstart": Quickstart,
-    "saddle": Saddle,
-    "theorems": Theorems,
-    "train": Train,
-    "evaluate": Evaluate,
-    "watch": Watch,
-    "study": Study,
-    "report": Report,
-    "presets": Presets,
-}
+"""Each is the class of that name in its own module, which is imported when it is asked for."""
 
 PLANNED = ("export",)
 """Commands that are to come."""
 
-DESCRIPTION = """Robust reinforcement learning as a two-player game, solved by sampling.
+HELP = """\
+usage: mixedne COMMAND [OPTIONS]
+
+Robust reinforcement learning as a two-player game, solved by sampling.
+
+{commands}
+
+mixedne COMMAND --help shows the options of a command, and mixedne --version the version.
 
 Examples:
   mixedne quickstart
@@ -57,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # where Greek letters cannot be printed
         sys.stdout.reconfigure(errors="replace")
     try:
-        parse(sys.argv[1:] if arguments is None else arguments).run()
+        try:
+            parse(sys.argv[1:] if arguments is None else arguments).run()
+        finally:
+            sys.stdout.flush()
     except InvalidInputError as error:
         note(f"mixedne: {error}")
         return 2
@@ -66,7 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         note("mixedne: interrupted")
-        sys.stdout.flush()
         os._exit(130)  # a compiled program may still run in a thread, and crash on the way out
     except (OSError, MemoryError, TrainingError) as error:
         note(f"mixedne: {error or 'out of memory'}")
@@ -74,61 +65,123 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parse(arguments: Sequence[str]) -> Command:
-    """The command that the arguments name."""
+def parse(arguments: Sequence[str]) -> Any:
+    """The command that the arguments name, an object with a method ``run``."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(HELP.format(commands="\n".join(map(_summary, COMMANDS))))
+        raise SystemExit(0)
     if list(arguments) == ["--version"]:
         from mixedne import __version__
 
         print(f"mixedne {__version__}")
         raise SystemExit(0)
+    name, *rest = arguments
+    if name in PLANNED:
+        raise InvalidInputError(f"the command {name} is not there yet")
+    kind = command_class(check_choice("command", name, COMMANDS))
+    description = f"{kind.__doc__}\n\n{kind.about}"
+    read = functools.partial(_read, program=f"mixedne {name}", description=description)
+    if name == "train":
+        return kind.parse(rest, read)
+    command = read(kind, rest, flag_pairs=False)
+    find_modules_here(getattr(command, "task", None), *getattr(command, "tasks", ()))
+    return command
+
+
+def command_class(name: str) -> Any:
+    """The class of a command."""
+    return getattr(importlib.import_module(f"mixedne.cli.{name}"), name.title())
+
+
+def _summary(name: str) -> str:
+    return f"  {name:<12}{command_class(name).__doc__.splitlines()[0]}"
+
+
+def _read(
+    kind: type,
+    arguments: Sequence[str],
+    *,
+    program: str,
+    description: str,
+    flag_pairs: bool = True,
+) -> Any:
+    """A dataclass filled in from the command line, or one sentence about what is wrong."""
+    import tyro
+
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            if not arguments or arguments[0].startswith("-"):
-                return _parse_with_tyro(COMMANDS, "mixedne", DESCRIPTION, arguments)
-            if arguments[0] in PLANNED:
-                raise InvalidInputError(f"the command {arguments[0]} is not there yet")
-            name = check_choice("command", arguments[0], COMMANDS)
-            command = COMMANDS[name]
-            description = f"{command.__doc__}\n\n{command.about}"
-            read = functools.partial(_parse_with_tyro, command, f"mixedne {name}", description)
-            default = Train.default(arguments[1:], read) if command is Train else None
-            return read(arguments[1:], default)
+            parsed: tuple[Any, list[str]] = tyro.cli(
+                kind,
+                prog=program,
+                description=description,
+                args=list(arguments),
+                return_unknown_args=True,
+                registry=_numbers(),
+                config=() if flag_pairs else (tyro.conf.FlagCreatePairsOff,),
+            )
     except SystemExit as stop:
         if stop.code == 2:
-            raise InvalidInputError(_one_sentence(said.getvalue())) from None
+            raise InvalidInputError(_sentence(said.getvalue())) from None
         raise
+    filled, unknown = parsed
+    for word in unknown:
+        option, _, _ = word.partition("=")
+        near = difflib.get_close_matches(option.replace("_", "-"), list(_option_names(kind)), n=1)
+        what = "option" if word.startswith("-") else "place for the argument"
+        hint = f"; did you mean {near[0]}?" if near and word.startswith("-") else ""
+        raise InvalidInputError(f"there is no {what} {option}{hint}")
+    return filled
 
 
-def _parse_with_tyro(
-    what: CommandType | dict[str, CommandType],
-    program: str,
-    description: str,
-    arguments: Sequence[str],
-    default: Train | None = None,
-) -> Any:
-    read: Any = tyro.extras.subcommand_cli_from_dict if isinstance(what, dict) else tyro.cli
-    return read(
-        what,
-        prog=program,
-        description=description,
-        args=list(arguments),
-        **({} if default is None else {"default": default}),
-        # A preset may turn flags of train on: those need their --no-….
-        config=() if what is Train else (tyro.conf.FlagCreatePairsOff,),
-    )
+def _numbers() -> Any:
+    """Whole numbers may be typed as 1e5, too."""
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+    registry = ConstructorRegistry()
+
+    def read(words: list[str]) -> int:
+        with contextlib.suppress(ValueError):
+            return int(words[0])
+        with contextlib.suppress(ValueError):
+            number = float(words[0])
+            if number.is_integer():
+                return int(number)
+        raise ValueError(f"must be a whole number, not {words[0]!r}")
+
+    @registry.primitive_rule
+    def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[int] | None:
+        if info.type is not int:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="INT",
+            instance_from_str=read,
+            is_instance=lambda value: isinstance(value, int),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    return registry
 
 
-def _one_sentence(box: str) -> str:
-    """The message inside the box that tyro draws, with the option it suggests, if any."""
+def _option_names(kind: type) -> Iterator[str]:
+    """The options of a dataclass, those of nested ones too."""
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(hints[field.name]):
+            yield from _option_names(hints[field.name])
+        else:
+            yield f"--{field.name.replace('_', '-')}"
+
+
+def _sentence(box: str) -> str:
+    """The message in the box that tyro draws around an error: what stands before the next rule."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    lines = [line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:]]  # less the title
-    ruled = "\n".join("\f" if line and not line.strip("─-") else line for line in lines)
-    sections = [" ".join(part.split()) for part in ruled.split("\f") if part.strip()]
-    message = sections[0].rstrip(".") if sections else plain.strip()
-    message = re.sub(r"^Error parsing [^-]\S*: ", "", message)  # raised by a dataclass itself
-    near = next((re.search(r"--[\w-]+", part) for part in sections if "meant" in part), None)
-    return f"{message}; did you mean {near.group()}?" if near else message
+    lines = [line.strip("│╭╮╰╯ ") for line in plain.splitlines()[1:]]  # without the title
+    ruled = itertools.groupby(lines, key=lambda line: bool(line.strip("─-")))
+    message = next((" ".join(part) for is_text, part in ruled if is_text), plain)
+    message = " ".join(message.split()).rstrip(".")
+    return re.sub(r"^Error parsing ((--\S+ )|\S+: )", r"\2", f"{message} ").strip()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from mixedne.cli.console import print_json, print_table
 from mixedne.config import presets
+from mixedne.names import SOLVERS
 
 ABSENT = "–"
 
@@ -56,12 +57,11 @@ def _print_exploration(agent: str) -> None:
     for delta, table in presets.EXPLORATION[agent].items():
         for task in table:
             chosen[delta, task] = {
-                solver: presets.table_values(agent, task, delta, solver) or {}
-                for solver in presets.SOLVERS
+                solver: presets.table_values(agent, task, delta, solver) or {} for solver in SOLVERS
             }
     names = {
         solver: list(dict.fromkeys(name for cells in chosen.values() for name in cells[solver]))
-        for solver in presets.SOLVERS
+        for solver in SOLVERS
     }
     rows = [
         [
@@ -69,12 +69,12 @@ def _print_exploration(agent: str) -> None:
             task,
             *(
                 ", ".join(_text(cells[solver].get(name)) for name in names[solver])
-                for solver in presets.SOLVERS
+                for solver in SOLVERS
             ),
         ]
         for (delta, task), cells in chosen.items()
     ]
-    columns = [f"{solver}\n{', '.join(names[solver])}" for solver in presets.SOLVERS]
+    columns = [f"{solver}\n{', '.join(names[solver])}" for solver in SOLVERS]
     print_table(f"{agent}: chosen by grid search", ["delta", "task", *columns], rows)
 
 

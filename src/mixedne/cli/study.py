@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from mixedne.cli.board import duration, watching
-from mixedne.cli.console import note, noted_warnings, print_json, print_table
+from mixedne.cli.board import watching
+from mixedne.cli.console import duration, note, noted_warnings, print_json, print_table
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 
 if TYPE_CHECKING:

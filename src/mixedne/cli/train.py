@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import shlex
 import sys
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from mixedne.cli.console import note, noted_warnings, print_json
-from mixedne.config import (
-    FALLBACK,
-    Config,
-    check_wishes,
-    default_config,
-    is_in_tables,
+from mixedne.cli.console import (
+    Bar,
+    duration,
+    find_modules_here,
+    note,
+    noted_warnings,
+    print_json,
 )
-from mixedne.config.unused import without_effect
+from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
 from mixedne.errors import InvalidInputError
+from mixedne.names import CHOICES, SOLVERS, either
 
 if TYPE_CHECKING:
     from mixedne.training.loop import Status
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
 PLAIN_REPORTS = 20
 """Lines of progress where there is no terminal."""
 
+OUT = "The run folder; by default one below runs, named after the choices."
+RESUME = "Go on with the run in that folder, if there is one."
+JSON = "Print one JSON document: the run folder and the last evaluation."
+
 
 @dataclass(frozen=True)
-class Train(Config):
+class Train:
     """Train one agent, robust or not; the result is a run folder."""
 
     about: ClassVar[str] = """\
@@ -40,66 +45,45 @@ The defaults shown are the preset's values for the task, agent, solver and delta
     mixedne train Hopper-v5 --agent td3 --help
 
 Examples:
-  mixedne train InvertedPendulum-v5 --steps 100000
+  mixedne train InvertedPendulum-v5 --steps 1e5
   mixedne train Hopper-v5 --agent td3 --solver gad --delta 0.2 --seed 1 --out runs/hopper
   mixedne train HalfCheetah-v5 --preset authors --hidden 128 128 --resume
   mixedne train toy --agent vpg --steps 5000"""
 
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    """The run folder; by default one below runs, named after the choices."""
-    resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Go on with the run in that folder, if there is one."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print one JSON document: the run folder and the last evaluation."""
+    config: Config
+    out: Path | None
+    resume: bool
+    json: bool
 
     @classmethod
-    def default(
-        cls, arguments: Sequence[str], read: Callable[[Sequence[str], "Train"], "Train"]
-    ) -> "Train":
-        """What the options are by default, given the choices among these arguments."""
-        asked = [a for a in arguments if a not in ("-h", "--help")]
-        found = read(asked, cls(task=""))
-        if not found.task:
-            if len(asked) < len(arguments):
-                return found
+    def parse(cls, arguments: Sequence[str], read: Callable[[type, Sequence[str]], Any]) -> "Train":
+        """What the arguments ask for; ``read`` fills a dataclass from them."""
+        words = [word for word in arguments if word not in ("-h", "--help")]
+        values = _flat(read(_options(Config("")), words))
+        names = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words}
+        names |= {name.removeprefix("no_") for name in names}
+        given = {name: values[name] for name in SETTINGS if name in names and name != "task"}
+        find_modules_here(values["task"])
+        if given.get("solver", "") is None and values["agent"] != "sac":
+            raise InvalidInputError(f"{values['agent']} needs a solver: {either(tuple(SOLVERS))}")
+        if len(words) < len(arguments):
+            chosen = {name: value for name, value in given.items() if name in CHOICES}
+            default = configure(values["task"], **chosen) if values["task"] else Config("")
+            read(_options(default), ["--help"])  # ends the program
+        if not values["task"]:
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
-
-        def chosen(name: str) -> Any:
-            flag = f"--{name}"
-            given = any(a == flag or a.startswith(f"{flag}=") for a in arguments)
-            return getattr(found, name) if given else None
-
-        preset = default_config(
-            found.task,
-            found.agent,
-            chosen("solver"),
-            found.formulation,
-            chosen("delta"),
-            found.preset,
-        )
-        return cls(**dataclasses.asdict(preset))
+        config = configure(values["task"], **given)
+        return cls(config, values["out"], values["resume"], values["json"])
 
     def run(self) -> None:
         """Train, with progress on stderr."""
         from mixedne.training.metrics import last_evaluation
         from mixedne.training.run import train_config
 
-        config = Config(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Config)})
-        preset = default_config(
-            config.task,
-            config.agent,
-            config.solver,
-            config.formulation,
-            config.delta,
-            config.preset,
-        )
-        config = dataclasses.replace(config, task=preset.task)
-        check_wishes(config, preset)
+        config = self.config
         if not is_in_tables(config):
-            idle = {
-                x for names in without_effect(config.agent, config.solver).values() for x in names
-            }
-            used = [name for name in FALLBACK[config.agent] if name not in idle]
+            unused = unused_fields(config.agent, config.solver)
+            used = [name for name in FALLBACK[config.agent] if name not in unused]
             note(
                 f"the paper's tables have no {config.task} with {config.agent}, {config.solver}, "
                 f"delta {config.delta:g}: "
@@ -129,32 +113,71 @@ Examples:
         print(run.path)
 
 
+def _options(default: Config) -> type:
+    """A dataclass of all options with these defaults, in groups by who uses them."""
+    types = typing.get_type_hints(Config)
+    first: list[Any] = []
+    groups: dict[str, list[Any]] = {}
+    for name, known in SETTINGS.items():
+        option = tyro.conf.arg(help=known.help, prefix_name=False)
+        place = first if name in (*CHOICES, "steps", "seed") else groups.setdefault(known.group, [])
+        place.append((name, Annotated[types[name], option], getattr(default, name)))
+    task = tyro.conf.arg(
+        help=SETTINGS["task"].help, metavar="TASK", help_behavior_hint="(required)"
+    )
+    first[0] = ("task", Annotated[str | None, tyro.conf.Positional, task], default.task or None)
+    first += [
+        ("out", Annotated[Path | None, tyro.conf.arg(help=OUT, metavar="DIR")], None),
+        (
+            "resume",
+            Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help=RESUME)],
+            False,
+        ),
+        ("json", Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help=JSON)], False),
+    ]
+    for number, (title, fields) in enumerate(groups.items()):
+        group: Any = dataclasses.make_dataclass("Group", fields)
+        kind = Annotated[group, tyro.conf.arg(name=title)]
+        first.append((f"group{number}", kind, dataclasses.field(default_factory=group)))
+    return dataclasses.make_dataclass("Options", first)
+
+
+def _flat(options: Any) -> dict[str, Any]:
+    """Options by name, those of groups too."""
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        values |= _flat(value) if dataclasses.is_dataclass(value) else {field.name: value}
+    return values
+
+
 @contextlib.contextmanager
 def watching(config: Config) -> Iterator[Callable[["Status"], None]]:
     """Yield what shows a run's status: a bar on a terminal, a line now and then elsewhere."""
     console = Console(stderr=True)
     if console.is_terminal:
-        columns = (
-            TextColumn(f"{config.task} {config.agent}"),
-            BarColumn(),
-            TextColumn("{task.completed:,}/{task.total:,}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[said]}"),
-        )
-        with Progress(*columns, console=console, transient=True) as bar:
-            job = bar.add_task("", total=config.steps, said="compiling")
-            yield lambda status: bar.update(job, completed=status.step, said=describe(status))
+        with Bar(f"{config.task} {config.agent}", console) as bar:
+            bar.said = "compiling"
+            yield lambda status: bar.show(
+                status.step, status.steps, seconds_left(status), describe(status)
+            )
         return
-    told = 0
+    reported: int | None = None
 
-    def tell(status: "Status") -> None:
-        nonlocal told
-        if PLAIN_REPORTS * status.step // status.steps > told:
-            told = PLAIN_REPORTS * status.step // status.steps
-            left = (status.steps - status.step) / max(status.steps_per_second, 1e-9)
-            note(f"step {status.step} of {status.steps}, {describe(status)}, {left:.0f} s left")
+    def report(status: "Status") -> None:
+        nonlocal reported
+        reached = PLAIN_REPORTS * status.step // status.steps
+        if reached > (reported or 0):
+            left = duration(seconds_left(status))
+            note(f"step {status.step} of {status.steps}, {describe(status)}, {left} left")
+        reported = max(reached, reported or 0)
 
-    yield tell
+    yield report
+
+
+def seconds_left(status: "Status") -> float:
+    """At the speed since this process began, also of a run that was resumed."""
+    return (status.steps - status.step) / max(status.steps_per_second, 1e-9)
 
 
 def describe(status: "Status") -> str:

@@ -1,36 +1,22 @@
-"""What determines a run, and what follows from it. Nothing here needs JAX.
+"""What determines a run, and what follows from it. Needs no JAX; tasks are looked up late.
 
-``config``       the fields of a run, resolved from a preset and the user's overrides
+``config``       the fields of a run, with all that is known about each
+``configure``    a configuration from choices, a preset and overrides
 ``presets``      the paper's hyperparameter tables
-``identity``     identifier, name, command and JSON form of a run
-``unused``       which fields do nothing for an agent and a solver
+``identity``     identifier, settings, name, command and JSON form of a run
 ``compatible``   which runs can share a compiled program
 """
 
-from mixedne.config.config import (
-    AGENTS,
-    FALLBACK,
-    MAX_SEED,
-    PRESETS,
-    SOLVERS,
-    Config,
-    check_wishes,
-    configure,
-    default_config,
-    exploration,
-    is_in_tables,
-)
+from mixedne.config.config import MAX_SEED, SETTINGS, Config, unused_fields
+from mixedne.config.configure import FALLBACK, configure, is_in_tables, learning_gap
 
 __all__ = [
-    "AGENTS",
     "FALLBACK",
     "MAX_SEED",
-    "PRESETS",
-    "SOLVERS",
+    "SETTINGS",
     "Config",
-    "check_wishes",
     "configure",
-    "default_config",
-    "exploration",
     "is_in_tables",
+    "learning_gap",
+    "unused_fields",
 ]

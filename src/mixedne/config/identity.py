@@ -7,7 +7,6 @@ their identifiers.
 """
 
 import dataclasses
-import functools
 import hashlib
 import json
 import shlex
@@ -15,63 +14,85 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mixedne.config.config import Config, default_config
-from mixedne.config.unused import without_effect
+from mixedne.config.config import DEFAULTS, SETTINGS, Config, derived, unused_fields
+from mixedne.config.configure import coerce, preset_config
+from mixedne.names import AGENTS, CHOICES
 
-WITHOUT_RESULT = ("tensorboard", "checkpoint_every")
+WITHOUT_RESULT = tuple(name for name, known in SETTINGS.items() if known.changes == "nothing")
 """Fields that change no result: runs that differ in them alone are the same."""
 
-CONFIG_FIELDS = [field.name for field in dataclasses.fields(Config)]
+DOCUMENT = ("format_version", "command", "machine", "versions", "run")
+"""What a document holds beside the configuration."""
 
-_DEFAULTS = {
-    field.name: json.loads(json.dumps(field.default))
-    for field in dataclasses.fields(Config)
-    if field.default is not dataclasses.MISSING
-}
+_JSON_DEFAULTS = json.loads(json.dumps(DEFAULTS))
 
 
 def identifier(fields: Mapping[str, Any]) -> str:
-    """The hash of a configuration, given as ``config.json`` has it."""
-    idle = unused_fields(fields["agent"], fields["solver"])
-    usual = {"inner": "coupled" if fields["agent"] == "vpg" else "frozen"}
+    """The hash of a configuration, given as ``config.json`` has it; it need not be complete."""
+    unused = _unused(fields)
+    usual = {
+        name: value
+        for name, value in derived(fields, given=()).items()
+        if not SETTINGS[name].hash_derived
+    }
     counted = {
         name: fields[name]
-        for name, default in _DEFAULTS.items()
+        for name, default in _JSON_DEFAULTS.items()
         if name in fields
         and fields[name] != usual.get(name, default)
         and name not in WITHOUT_RESULT
-        and name not in idle
+        and name not in unused
     }
-    text = json.dumps({"task": fields["task"], **counted}, sort_keys=True)
+    text = json.dumps({"task": fields.get("task"), **counted}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def read_config_fields(fields: Mapping[str, Any]) -> Config:
-    """The configuration from JSON: lists are tuples."""
-    known = {field.name for field in dataclasses.fields(Config)}
-    return Config(**with_tuples({name: fields[name] for name in fields if name in known}))
+def settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that make a policy what it is, apart from the seed.
+
+    The document may be incomplete or foreign; names that ``Config`` does not have are kept.
+    """
+    left_out = {"seed", *DOCUMENT, *_unused(fields)}
+    left_out |= {name for name, known in SETTINGS.items() if known.changes != "policy"}
+    return {name: value for name, value in fields.items() if name not in left_out}
 
 
-def as_json(config: Config) -> dict[str, Any]:
+def _unused(fields: Mapping[str, Any]) -> Mapping[str, str]:
+    """The fields without effect; none are known for an agent from elsewhere."""
+    agent, solver = (fields.get(name, DEFAULTS[name]) for name in ("agent", "solver"))
+    if not isinstance(agent, str) or agent not in AGENTS:
+        return {}
+    return unused_fields(agent, solver if isinstance(solver, str) else None)
+
+
+def to_json(config: Config) -> dict[str, Any]:
     """The configuration as JSON has it: tuples are lists."""
     document: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
     return document
 
 
+def from_json(fields: Mapping[str, Any]) -> Config:
+    """The configuration of a document, which may be older or newer than this version."""
+    values = {name: coerce(name, value) for name, value in fields.items() if name in SETTINGS}
+    return Config(**{**values, **derived(values, given=values)})
+
+
 def command(config: Config) -> str:
     """What to type for a run with this configuration."""
-    choices = (config.agent, config.solver, config.formulation, config.delta, config.preset)
-    default = default_config(config.task, *choices)
-    named = ("agent", "solver", "formulation", "delta", "preset", "steps", "seed")
-    own = [
-        field.name
-        for field in dataclasses.fields(Config)
-        if field.name != "task"
-        and (field.name in named or getattr(config, field.name) != getattr(default, field.name))
-    ]
-    if config.solver is None:
-        own = [name for name in own if name not in ("solver", "formulation", "delta")]
-    flags = [word for name in own for word in _flag(name, getattr(config, name))]
+    chosen = [getattr(config, name) for name in CHOICES]
+    changes: dict[str, Any] = {}
+    # First what the rules derive others from, then what does not follow from it.
+    for names in ([n for n, known in SETTINGS.items() if known.derive is None], [*SETTINGS]):
+        default = preset_config(*chosen, **changes)
+        changes |= {
+            name: getattr(config, name)
+            for name in names
+            if name not in CHOICES and getattr(config, name) != getattr(default, name)
+        }
+    needless = ("task", *(("solver", "formulation", "delta") if config.solver is None else ()))
+    named = [name for name in (*CHOICES, "steps", "seed") if name not in needless]
+    given = [name for name in SETTINGS if name in named or name in changes]
+    flags = [word for name in given for word in _flag(name, getattr(config, name))]
     return shlex.join(["mixedne", "train", config.task, *flags])
 
 
@@ -85,26 +106,20 @@ def _flag(name: str, value: Any) -> list[str]:
 
 
 def default_folder(config: Config) -> Path:
-    """Where a run goes unless told otherwise; the name is for people."""
-    words = [config.task.replace("/", "_").replace(":", "_"), config.agent]
-    if config.solver is not None:
-        words.append(config.solver)
-    if config.formulation != "nr-mdp":
-        words.append(config.formulation)
-    if config.solver is not None:
-        words.append(f"delta{config.delta:g}")
-    if config.preset != "paper":
-        words.append(config.preset)
-    return Path("runs") / "-".join([*words, f"seed{config.seed}"])
+    """Where a run goes by default: a folder named after its choices."""
+    fields = {name: getattr(config, name) for name in (*CHOICES, "seed")}
+    return Path("runs") / run_name(fields)
 
 
-@functools.cache
-def unused_fields(agent: str, solver: str | None) -> dict[str, str]:
-    """The fields that do nothing here, and what they would need."""
-    needs = without_effect(agent, None if agent == "sac" else solver)
-    return {name: needed for needed, names in needs.items() for name in names}
-
-
-def with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as ``Config`` has them: JSON knows lists alone."""
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+def run_name(fields: Mapping[str, Any]) -> str:
+    """A name for the run of a configuration, given as JSON or as a dictionary has it."""
+    words = [fields["task"].replace("/", "_").replace(":", "_"), fields["agent"]]
+    if fields["solver"] is not None:
+        words.append(fields["solver"])
+    if fields["formulation"] != "nr-mdp":
+        words.append(fields["formulation"])
+    if fields["solver"] is not None:
+        words.append(f"delta{fields['delta']:g}")
+    if fields["preset"] != "paper":
+        words.append(fields["preset"])
+    return "-".join([*words, f"seed{fields['seed']}"])

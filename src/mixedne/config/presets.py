@@ -7,11 +7,10 @@ for each task and solver. ``table_values`` looks one up; ``rows`` lists them all
 from collections.abc import Container, Mapping
 from typing import Any, TypeAlias
 
+from mixedne.names import SOLVERS
+
 Choice: TypeAlias = tuple[tuple[float, ...], float, float]
 """What the search chose for one task: MixedNE-LD's values, GAD's value, Extra-Adam's value."""
-
-SOLVERS = ("mixedne-ld", "gad", "extra-adam")
-"""In the order of the exploration tables' columns."""
 
 COMMON: dict[str, dict[str, Any]] = {
     "ddpg": {

@@ -3,6 +3,6 @@
 ``formulations``   NR-MDP and PR-MDP: two actions become one
 """
 
-from mixedne.games.formulations import FORMULATIONS, Branch, Formulation, make_formulation
+from mixedne.games.formulations import Branch, Formulation, make_formulation
 
-__all__ = ["FORMULATIONS", "Branch", "Formulation", "make_formulation"]
+__all__ = ["Branch", "Formulation", "make_formulation"]

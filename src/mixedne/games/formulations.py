@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
-
-FORMULATIONS = ("nr-mdp", "pr-mdp")
-"""Those that can be trained."""
+from mixedne.names import FORMULATIONS
 
 PLANNED = ("rarl",)
 """Those that are to come."""

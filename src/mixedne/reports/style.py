@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from mixedne import names
+
 RC: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -35,10 +37,10 @@ LOOKS: dict[tuple[str, str | None], Look] = {
 """By solver and kind of inner chain; colours from Okabe and Ito's palette."""
 
 SOLVERS: dict[str, Look] = {
-    "mixedne-ld": Look("MixedNE-LD", "#009E73", "-", "o"),
-    "gad": Look("GAD", "#D55E00", "-.", "s"),
-    "extra-adam": Look("Extra-Adam", "#0072B2", "--", "^"),
-    "sac": Look("SAC", "#CC79A7", ":", "D"),
+    "mixedne-ld": Look(names.SOLVERS["mixedne-ld"], "#009E73", "-", "o"),
+    "gad": Look(names.SOLVERS["gad"], "#D55E00", "-.", "s"),
+    "extra-adam": Look(names.SOLVERS["extra-adam"], "#0072B2", "--", "^"),
+    "sac": Look(names.AGENTS["sac"], "#CC79A7", ":", "D"),
 }
 """By solver of training; SAC, which has none, stands under its own name."""
 

@@ -79,7 +79,7 @@ def _measure_training() -> tuple[float, float]:
     Measured on two-player DDPG with chains of 15.
     """
     from mixedne.config import configure
-    from mixedne.config.identity import as_json
+    from mixedne.config.identity import to_json
     from mixedne.training.assembly import formulation_of, make_agent, make_policies
     from mixedne.training.collection import Collector, transition_sizes
     from mixedne.training.program import no_normaliser
@@ -105,7 +105,7 @@ def _measure_training() -> tuple[float, float]:
 
     update()  # compiles
     update_share = _fastest(update) / (config.updates * config.inner_max)
-    weights = update_seconds(as_json(config), task, UnitCosts(weight_seconds=1.0))
+    weights = update_seconds(to_json(config), task, UnitCosts(weight_seconds=1.0))
     policies = make_policies(config, task, agent.policy_head, state.players, normaliser)
     collector = Collector(task, formulation, layout.columns, 0, exploration=config.sigma)
     try:

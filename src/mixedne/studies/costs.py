@@ -18,6 +18,7 @@ import numpy as np
 
 from mixedne.config.compatible import LANES
 from mixedne.evaluation.grids import Grid
+from mixedne.schedules import warmup_steps
 from mixedne.studies.plan import PlannedRun, jobs
 from mixedne.tasks import Task, resolve_task
 
@@ -133,10 +134,8 @@ def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> f
 
 @lru_cache
 def _chain_steps(updates: int, growth: float, maximum: int) -> int:
-    """Σ K_t with K_t = min(maximum, ⌊(1 + growth)^t⌋), t from one on."""
-    with np.errstate(over="ignore"):
-        grown = np.power(1.0 + growth, np.arange(1, updates + 1, dtype=np.float64))
-    return int(np.floor(np.minimum(maximum, grown)).sum())
+    """Σ K_t, t from one on."""
+    return int(warmup_steps(growth, maximum)(np.arange(1, updates + 1)).sum())
 
 
 def _weights(sizes: Sequence[int]) -> int:

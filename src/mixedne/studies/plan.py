@@ -13,16 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mixedne.config import Config, configure
-from mixedne.config.compatible import LANES, program_key
+from mixedne.config import Config, configure, unused_fields
+from mixedne.config.compatible import LANES, compile_key
 from mixedne.config.identity import (
     WITHOUT_RESULT,
-    as_json,
-    default_folder,
+    from_json,
     identifier,
-    read_config_fields,
-    unused_fields,
-    with_tuples,
+    run_name,
+    to_json,
 )
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
@@ -48,7 +46,7 @@ class PlannedRun:
     @property
     def config(self) -> Config:
         """Its configuration."""
-        return read_config_fields(self.fields)
+        return from_json(self.fields)
 
     @property
     def case(self) -> tuple[Any, ...]:
@@ -76,8 +74,7 @@ def expand(study: Study) -> list[PlannedRun]:
 def planned(fields: Mapping[str, Any], evaluations: Sequence[Grid] = ()) -> PlannedRun:
     """The run of a configuration, as JSON has it."""
     found = identifier(fields)
-    words = default_folder(_Named(fields)).name  # type: ignore[arg-type]
-    return PlannedRun(found, f"{words}-{found}", fields, tuple(evaluations))
+    return PlannedRun(found, f"{run_name(fields)}-{found}", fields, tuple(evaluations))
 
 
 def run_to_json(run: PlannedRun) -> dict[str, Any]:
@@ -88,7 +85,11 @@ def run_to_json(run: PlannedRun) -> dict[str, Any]:
 
 def run_from_json(document: Mapping[str, Any]) -> PlannedRun:
     """The run that was sent."""
-    grids = [Grid(**with_tuples(grid)) for grid in document["evaluations"]]
+
+    def tuples(grid: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: tuple(v) if isinstance(v, list) else v for name, v in grid.items()}
+
+    grids = [Grid(**tuples(grid)) for grid in document["evaluations"]]
     return planned(document["configuration"], grids)
 
 
@@ -101,7 +102,7 @@ def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
             listed.append([run])
             continue
         grids = [dataclasses.asdict(grid) for grid in run.evaluations]
-        key = json.dumps([program_key(run.fields), grids])
+        key = json.dumps([compile_key(run.fields), grids])
         group = open_groups.get(key)
         if group is None or len(group) == LANES:
             group = open_groups[key] = []
@@ -173,7 +174,7 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
                 config = configure(task, agent=agent, preset=preset, **choice, **wishes)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}: {error}") from None
-            yield as_json(config)
+            yield to_json(config)
 
 
 def _check_overrides(block: Block) -> None:
@@ -204,10 +205,3 @@ def _check_evaluations(block: Block, evaluations: Iterable[Grid]) -> None:
                 check_axes(task.id, task.axes, shift)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}, evaluations: {error}") from None
-
-
-class _Named:
-    """Fields by attribute, for what only reads a configuration: checking it again is slow."""
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self.__dict__.update(fields)

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.config import Config
-from mixedne.config.identity import CONFIG_FIELDS, identifier
+from mixedne.config import SETTINGS, Config
+from mixedne.config.identity import identifier
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
@@ -39,7 +39,7 @@ def results(
     if not paths:
         raise InvalidInputError("results need at least one folder")
     for name in settings:
-        check_choice("a field of the configuration", name, CONFIG_FIELDS)
+        check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
     files: list[Path] = []
     rows: list[dict[str, Any]] = []

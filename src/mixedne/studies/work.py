@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from mixedne.config import Config
-from mixedne.config.compatible import program_key
+from mixedne.config.compatible import compile_key
 from mixedne.config.identity import WITHOUT_RESULT
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
@@ -119,7 +119,7 @@ def _alike(work: Sequence[tuple[Config, Path]]) -> list[list[tuple[Config, Path]
     groups: dict[str, list[tuple[Config, Path]]] = {}
     for config, folder in work:
         alone = None if config.agent == "vpg" else str(folder)
-        key = repr((program_key(dataclasses.asdict(config)), alone))
+        key = repr((compile_key(dataclasses.asdict(config)), alone))
         groups.setdefault(key, []).append((config, folder))
     return list(groups.values())
 

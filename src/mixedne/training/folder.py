@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mixedne.config import Config
-from mixedne.config.identity import as_json, command
+from mixedne.config.identity import command, from_json, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.files import write_beside
 from mixedne.policies import policy_files, save_policy
@@ -111,11 +111,11 @@ class RunFolder:
                 f"the folder {self.path} holds a run already: choose another with --out, or go on "
                 "with it by --resume"
             )
-        wanted = as_json(config)
-        for name, value in wanted.items():
-            if found.get(name) != value:
+        began = to_json(from_json(found))
+        for name, value in to_json(config).items():
+            if began[name] != value:
                 raise InvalidInputError(
-                    f"the run in {self.path} was started with {name} = {found.get(name)!r}, "
+                    f"the run in {self.path} was started with {name} = {began[name]!r}, "
                     f"not {value!r}: it can only go on as it began"
                 )
         if found.get("versions") != versions(*_PACKAGES):
@@ -138,7 +138,7 @@ class RunFolder:
     def _write_config(self, config: Config) -> None:
         document = {
             "format_version": FORMAT_VERSION,
-            **as_json(config),
+            **to_json(config),
             "command": command(config),
             "machine": machine(),
             "versions": versions(*_PACKAGES),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mixedne.config import Config
-from mixedne.config.compatible import LANES, program_key
+from mixedne.config.compatible import LANES, compile_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.policies import Policy
 from mixedne.schedules import thermal_noise
@@ -34,7 +34,7 @@ def check_alike(configs: Sequence[Config]) -> None:
     """Refuse runs that cannot share a program."""
     if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
         raise InvalidInputError("only runs of vpg can be trained together")
-    first, *others = (program_key(dataclasses.asdict(config)) for config in configs)
+    first, *others = (compile_key(dataclasses.asdict(config)) for config in configs)
     for other in others:
         for name, value in first.items():
             if other[name] != value:

@@ -7,6 +7,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from mixedne.names import SOLVERS
 from mixedne.reports import frames
 from mixedne.reports.figures import draw_figures
 from probes.figures import (
@@ -18,7 +19,7 @@ from probes.figures import (
     spots,
     table,
 )
-from probes.report import SOLVERS, TASKS
+from probes.report import TASKS
 
 
 def test_heat_maps(report: frames.Report, figures: dict[str, Figure]) -> None:

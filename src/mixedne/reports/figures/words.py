@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from mixedne.names import AGENTS
 from mixedne.reports.frames import AXES
-
-AGENTS = {"ddpg": "DDPG", "td3": "TD3", "sac": "SAC", "vpg": "VPG", None: "agent not known"}
 
 ACTING = {
     "mean": "acting by the mean",
@@ -29,7 +28,7 @@ LONGEST_NAME = 60
 
 def agent_words(agent: str | None) -> str:
     """An agent's name in print."""
-    return AGENTS.get(agent) or str(agent)
+    return "agent not known" if agent is None else AGENTS.get(agent, agent)
 
 
 def delta_words(delta: float | None) -> str:

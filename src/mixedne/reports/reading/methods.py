@@ -5,22 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mixedne.config.unused import without_effect
+from mixedne.config.identity import settings
+from mixedne.names import AGENTS, FORMULATIONS
 from mixedne.reports import style
 
 SOLVERS = {solver: look.label for solver, look in style.SOLVERS.items()}
 
-FORMULATIONS = {"nr-mdp": "NR-MDP", "pr-mdp": "PR-MDP"}
-
 CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
 """Fields of the configuration that have a column of their own."""
-
-BESIDE = (
-    *("seed", "run", "format_version", "versions", "command", "machine"),
-    *("tensorboard", "checkpoint_every", "metrics_every"),
-    *("evaluate_every", "evaluate_masses", "evaluate_rhos", "evaluate_episodes"),
-)
-"""What ``config.json`` holds beside the settings of the method."""
 
 Case = tuple[Any, ...]
 
@@ -36,16 +28,9 @@ def is_sensible(config: Mapping[str, Any]) -> bool:
     return all(type(config.get(name)) in kind for name, kind in kinds.items())
 
 
-def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a method, without its seed and what changes no policy."""
-    idle = without_effect(str(config.get("agent")), config.get("solver")).values()
-    left_out = {*BESIDE, *(name for names in idle for name in names)}
-    return {name: value for name, value in config.items() if name not in left_out}
-
-
 def identity(config: Mapping[str, Any]) -> str:
     """The same text for two configurations of the same run."""
-    return json.dumps({**settings_of(config), "seed": config.get("seed")}, sort_keys=True)
+    return json.dumps({**settings(config), "seed": config.get("seed")}, sort_keys=True)
 
 
 def case_of(config: Mapping[str, Any]) -> Case:
@@ -68,7 +53,7 @@ def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
     """
     values: dict[str, set[str]] = {}
     for config in configs:
-        for name, value in settings_of(config).items():
+        for name, value in settings(config).items():
             values.setdefault(name, set()).add(json.dumps(value))
     return [name for name, found in values.items() if len(found) > 1 and name not in CASE]
 
@@ -113,7 +98,7 @@ def _label(config: Mapping[str, Any], *, preset: bool, settings: str) -> str:
 
 def agent_in_words(agent: str | None) -> str:
     """DDPG, TD3, SAC, VPG."""
-    return "policy" if agent is None else agent.upper()
+    return "policy" if agent is None else AGENTS.get(agent, agent.upper())
 
 
 def method_in_words(agent: str | None, label: str, delta: float | None) -> str:

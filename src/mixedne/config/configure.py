@@ -1,0 +1,222 @@
+"""How a configuration is made: the user's choices, then a preset, then single overrides.
+
+Later ones win: ``Config``'s own defaults, the preset's values for the agent, the paper's tables
+for the task, rules by which a default follows from other fields (σ of TD3's target noise), and
+what the user sets.
+"""
+
+import numbers
+import re
+import typing
+from types import UnionType
+from typing import Any
+
+from mixedne.config import presets
+from mixedne.config.config import Config, derived, unused_fields
+from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
+from mixedne.names import AGENTS, PRESETS, SOLVERS
+
+FALLBACK: dict[str, dict[str, Any]] = {
+    "ddpg": {"sigma0": 1e-3, "sigma": 0.1},
+    "td3": {"sigma0": 1e-3, "sigma": 0.1},
+    "vpg": {"sigma0": 1e-3, "eta": 1e-4, "inner_steps": 1},
+}
+"""By agent: what its exploration tables set, outside them."""
+
+_TYPES = typing.get_type_hints(Config)
+
+
+def configure(
+    task: str,
+    *,
+    agent: str = "ddpg",
+    solver: str | None = None,
+    formulation: str = "nr-mdp",
+    delta: float | None = None,
+    preset: str = "paper",
+    **overrides: Any,
+) -> Config:
+    """The configuration for these choices, with single fields set by ``overrides``.
+
+    Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither.
+    """
+    from mixedne.tasks import JAX_TASKS, resolve_task
+
+    for name in overrides:
+        check_known("field of the configuration", name, _TYPES)
+    check_choice("agent", agent, AGENTS)
+    check_choice("preset", preset, PRESETS)
+    delta = coerce("delta", delta) if delta is not None else 0.0 if agent == "sac" else 0.1
+    if agent == "sac":
+        if solver is not None:
+            raise InvalidInputError(f"sac takes no solver, so not {solver!r}")
+        if delta:
+            raise InvalidInputError(f"sac has no adversary: delta must be 0, not {delta}")
+    else:
+        solver = check_choice("solver", solver or "mixedne-ld", SOLVERS)
+    found = resolve_task(coerce("task", task))
+    if agent == "vpg" and found.name not in JAX_TASKS:
+        raise InvalidInputError(
+            f"vpg plays in tasks that are written in JAX, such as {JAX_TASKS[0]}, not in {found.id}"
+        )
+    choices = (found.id, agent, solver, formulation, delta, preset)
+    overrides = {name: coerce(name, value) for name, value in overrides.items()}
+    config, default = preset_config(*choices, **overrides), preset_config(*choices)
+    unused = unused_fields(agent, solver)
+    if config.entropy_coefficient is not None:
+        for name in ("initial_temperature", "target_entropy"):
+            unused = {**unused, name: "a learned α, without entropy_coefficient"}
+    changed = [name for name in overrides if getattr(config, name) != getattr(default, name)]
+    for name in changed:
+        if name in unused:
+            raise InvalidInputError(f"{name} has an effect only with {unused[name]}")
+        axis = {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.get(name)
+        if axis and axis not in found.axes:
+            raise InvalidInputError(f"{name} has an effect only in a task that has {axis}")
+    return config
+
+
+def preset_config(
+    task: str,
+    agent: str,
+    solver: str | None,
+    formulation: str,
+    delta: float,
+    preset: str,
+    **overrides: Any,
+) -> Config:
+    """The preset's configuration with overrides; looks at the task's name alone."""
+    values = {
+        "task": task,
+        "agent": agent,
+        "solver": solver,
+        "formulation": formulation,
+        "delta": delta,
+        "preset": preset,
+        **_preset_values(agent, preset, task_name(task)),
+        **({} if solver is None else exploration(agent, task_name(task), delta, solver)),
+        **overrides,
+    }
+    return Config(**{**values, **derived(values, given=overrides)})
+
+
+def task_name(task: str) -> str:
+    """A task's name without its version: ``Hopper`` of ``Hopper-v5``."""
+    return re.sub(r"-v\d+$", "", task)
+
+
+def exploration(agent: str, task: str, delta: float, solver: str) -> dict[str, Any]:
+    """What the paper's exploration tables say (σ0, σ, …), or the fallback outside them."""
+    fallback = FALLBACK[agent]
+    values = presets.table_values(agent, task, delta, solver) or fallback
+    return {name: value for name, value in values.items() if name in fallback}
+
+
+def is_in_tables(config: Config) -> bool:
+    """Whether the paper's tables have this task, δ and solver."""
+    place = (config.agent, task_name(config.task), config.delta, str(config.solver))
+    return config.solver is None or presets.table_values(*place) is not None
+
+
+def learning_gap(config: Config) -> str | None:
+    """What keeps a run from learning in most of its steps, in one sentence; None if nothing."""
+    if config.agent == "vpg":
+        return None
+    if config.steps <= config.update_after:
+        return (
+            f"the run learns nothing: it has {config.steps} steps, and updates begin after "
+            f"{config.update_after} (update_after)"
+        )
+    if 2 * config.random_steps > config.steps:
+        return (
+            f"most of the run acts at random: {min(config.random_steps, config.steps)} of its "
+            f"{config.steps} steps (random_steps)"
+        )
+    return None
+
+
+def coerce(name: str, value: Any) -> Any:
+    """A Python or JSON value in the field's type: lists become tuples, whole numbers floats."""
+    return _coerce(name, value, _TYPES[name])
+
+
+def _coerce(name: str, value: Any, kind: Any) -> Any:
+    if isinstance(kind, UnionType):  # a type or None
+        return None if value is None else _coerce(name, value, typing.get_args(kind)[0])
+    if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return tuple(_coerce(name, part, typing.get_args(kind)[0]) for part in value)
+    if not isinstance(value, bool):
+        if kind is int and isinstance(value, numbers.Integral):
+            return int(value)
+        if kind is int and isinstance(value, float) and value.is_integer():
+            return int(value)
+        if kind is float and isinstance(value, numbers.Real):
+            check_number(name, value)
+            return float(value)
+    if kind in (bool, str) and isinstance(value, kind):
+        return value
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    raise InvalidInputError(f"{name} must be {words.get(kind, 'a list')}, not {value!r}")
+
+
+def _preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
+    """The preset's values for an agent, apart from exploration."""
+    values = {**presets.COMMON.get(agent, {}), **_BESIDE_TABLES.get(agent, {})}
+    if preset == "authors":
+        values |= _AUTHORS[agent]
+        if agent == "sac":
+            values["entropy_coefficient"] = 0.05 if task == "Humanoid" else 0.2
+    return values
+
+
+_CADENCE = {"collect_steps": 50, "updates": 50, "random_steps": 10_000, "update_after": 1_000}
+# Spinning Up's, which the paper's TD3 follows.
+
+_BESIDE_TABLES: dict[str, dict[str, Any]] = {
+    "td3": {**_CADENCE, "critics": 2, "policy_delay": 2},
+    "sac": {
+        **_CADENCE,
+        "critics": 2,
+        "hidden": (256, 256),
+        "activation": "relu",
+        "batch_size": 256,
+        "eta": 3e-4,
+        "critic_learning_rate": 3e-4,
+        "tau": 0.995,
+    },
+    "vpg": {
+        "steps": 5_000,
+        "hidden": (16, 16),
+        "activation": "relu",
+        "metrics_every": 50,
+        "evaluate_every": 500,
+        "evaluate_episodes": 10,
+        "checkpoint_every": 500,
+    },
+}
+"""By agent: what it has beside its table of common values."""
+
+_AUTHORS: dict[str, dict[str, Any]] = {
+    "ddpg": {
+        "normalise_observations": True,
+        "critic_layer_norm": True,
+        "critic_weight_decay": 1e-2,
+    },
+    "td3": {
+        "hidden": (256, 256),
+        "activation": "relu",
+        "batch_size": 256,
+        "steps": 1_000_000,
+        # Updates begin after the random steps; 50 of them after 50 steps are one a step.
+        "random_steps": 25_000,
+        "update_after": 25_000,
+    },
+    "sac": {"steps": 1_000_000},
+    "vpg": {
+        "hidden": (16,),
+        "clip_gradient": 40.0,
+        "gamma_weights": False,
+        "share_factors": False,
+    },
+}
+"""By agent: what the authors' code does otherwise, without its faults."""

@@ -1,0 +1,24 @@
+"""The names that users type for agents, solvers and the rest, and how people write them."""
+
+AGENTS = {"ddpg": "DDPG", "td3": "TD3", "sac": "SAC", "vpg": "VPG"}
+
+SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
+"""The solvers of training, in the order of the paper's tables; SAC has none."""
+
+FORMULATIONS = {"nr-mdp": "NR-MDP", "pr-mdp": "PR-MDP"}
+
+PRESETS = ("paper", "authors")
+
+ACTIVATIONS = ("tanh", "relu")
+
+INNER_CHAINS = ("frozen", "coupled")
+"""What an inner chain of MixedNE-LD plays against: the other's outer value, or its own chain."""
+
+CHOICES = ("task", "agent", "solver", "formulation", "delta", "preset")
+"""The fields of a configuration from which the defaults of all others follow."""
+
+
+def either(words: tuple[str, ...]) -> str:
+    """``ddpg, td3 or sac``."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
