@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,12 +24,11 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
     after a power cut ``path`` holds all of the old content or all of the new.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+    # Unlike tempfile's, this file has the permissions that the user's umask gives to new files.
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         if durable:
             _synchronise(temporary)
         temporary.replace(path)
@@ -89,9 +89,3 @@ def _synchronise(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

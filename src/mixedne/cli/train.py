@@ -25,7 +25,7 @@ from mixedne.config.unused import without_effect
 from mixedne.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from mixedne.training.loop import Status
+    from mixedne.training.trainer import Status
 
 PLAIN_REPORTS = 20
 """Lines of progress where there is no terminal."""
@@ -46,9 +46,10 @@ Examples:
   mixedne train toy --agent vpg --steps 5000"""
 
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    """The run folder; by default one below runs, named after the choices."""
+    """The run folder; by default a new one, runs/NAME or runs/NAME-2, …, whose name says the
+    choices."""
     resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Go on with the run in that folder, if there is one."""
+    """Continue the run in that folder, if there is one; without --out, the newest of that name."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON document: the run folder and the last evaluation."""
 
@@ -81,6 +82,7 @@ Examples:
 
     def run(self) -> None:
         """Train, with progress on stderr."""
+        from mixedne.training.folder import ExistingRunError
         from mixedne.training.metrics import last_evaluation
         from mixedne.training.run import train_config
 
@@ -108,6 +110,8 @@ Examples:
         try:
             with noted_warnings(), watching(config) as watch:
                 run = train_config(config, out=self.out, resume=self.resume, watch=watch)
+        except ExistingRunError as error:
+            raise ExistingRunError(error.path, out="--out", resume="--resume") from None
         except KeyboardInterrupt as stop:
             done = "stopped and saved" if stop.args else "stopped"
             note(f"{done}; go on with: {_command_to_resume()}")
