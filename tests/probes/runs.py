@@ -1,5 +1,6 @@
 """Tiny training runs in processes of their own, to be killed, starved and resumed."""
 
+import dataclasses
 import json
 import os
 import random
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mixedne.cli.main import parse
+from mixedne.config import Config
 from mixedne.training.metrics import read_metrics
 from probes.commands import COMMAND
 
@@ -40,6 +43,14 @@ VPG = (
     *("--hidden", "4", "--inner-steps", "2", "--sigma0", "0.01", "--metrics-every", "8"),
     *("--evaluate-every", "40", "--evaluate-episodes", "1", "--checkpoint-every", "20"),
 )
+
+
+def config_of(arguments: tuple[str, ...]) -> Config:
+    """The configuration that these arguments of ``mixedne train`` stand for."""
+    found = parse(["train", *arguments])
+    return Config(
+        **{field.name: getattr(found, field.name) for field in dataclasses.fields(Config)}
+    )
 
 
 def limited_command(size: int) -> list[str]:

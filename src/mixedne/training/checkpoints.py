@@ -127,12 +127,11 @@ def _from_bytes(step: int, content: bytes) -> Checkpoint:
     """The checkpoint in a file's content; anything wrong with it raises."""
     header_size = int.from_bytes(content[:8], "little")
     metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
-    version = metadata["format_version"]
-    tensors = load(content)
-    if version != FORMAT_VERSION:
-        raise OtherVersionError(version)
+    tensors, version = load(content), metadata["format_version"]
     if metadata["sha256"] != _digest(step, metadata["notes"], tensors):
         raise ValueError("the digest is that of other content")
+    if version != FORMAT_VERSION:
+        raise OtherVersionError(version)
     return Checkpoint(step, tensors, json.loads(metadata["notes"]))
 
 

@@ -110,16 +110,19 @@ class Trainer:
             run.close()
 
     def _advance(self, group: Sequence[TrainingRun]) -> None:
-        """One call of the updater for runs at the same step, with what is collected for it."""
+        """Take runs that are at the same step further: collect, and update what is due."""
         count = group[0].next_steps()
-        done = group[0].updates
         due = [run.collect(count) for run in group]
-        if not due[0]:
-            return
-        ended = self._updater.advance([run.inputs() for run in group], done, due[0])
+        if due[0]:
+            self._update(group, due[0])
+
+    def _update(self, group: Sequence[TrainingRun], count: int) -> None:
+        """One call of the updater."""
+        inputs = [run.inputs() for run in group]
+        ended = self._updater.advance(inputs, group[0].updates, count)
         for run, (state, metrics) in zip(group, ended, strict=True):
             with run.failing():
-                run.take(state, metrics, due[0])
+                run.take(state, metrics, count)
 
     @staticmethod
     def _report(run: TrainingRun, before: int) -> None:

@@ -137,16 +137,16 @@ class TrainingRun:
 
     def collect(self, count: int) -> int:
         """Take so many steps in the environment; how many updates are due after them."""
-        config, step = self.config, self.step
-        self.step += count
         if self.experience is None:
+            self.step += count
             return count
-        for episode in self.experience.collect(self.policies(), step, count):
+        for episode in self.experience.collect(self.policies(), self.step, count):
             total, length = episode.total_reward, episode.length
             self._means.add({"episodes": 1, "returns": total, "lengths": length})
             self._recent_returns = [*self._recent_returns, total][-RECENT_EPISODES:]
+        self.step += count
         self._policies = None  # the normaliser has changed
-        return config.updates if self.step > config.update_after else 0
+        return self.config.updates if self.step > self.config.update_after else 0
 
     def inputs(self) -> RunInputs:
         """What the updater needs; the state is used up by it."""
