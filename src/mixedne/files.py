@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -36,6 +37,12 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
             _synchronise(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def unfinished_files(folder: Path, stems: str) -> list[Path]:
+    """What ``write_beside`` leaves of files with these stems, a regular expression, if killed."""
+    name = re.compile(rf"\.({stems})-[^.]+\.\w+")
+    return [path for path in folder.glob(".*") if name.fullmatch(path.name)]
 
 
 def write_table(table: "pl.DataFrame", path: Path, format_version: str = "1") -> None:

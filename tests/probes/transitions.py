@@ -32,4 +32,6 @@ class InOrder(np.random.Generator):
 
 def window(replay: Replay) -> NDArray[np.float32]:
     """All transitions that can be sampled, the oldest first."""
+    if not len(replay):
+        return np.zeros((0, replay.width), np.float32)
     return replay.sample(InOrder(), (len(replay),))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from mixedne.cli.main import main
+from mixedne.cli.main import main, parse
 from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.training.checkpoints import load_checkpoints
@@ -169,7 +169,8 @@ def test_interruptions_save_and_say_how_to_go_on(
     arguments = ["train", *LANGEVIN, "--out", str(out)]
     for reached in signals:
         monkeypatch.setattr("sys.argv", ["mixedne", *arguments])
-        assert main(arguments) == 130
+        with pytest.raises(KeyboardInterrupt, match="saved"):
+            parse(arguments).run()
         said = capsys.readouterr().err
         [line] = [line for line in said.splitlines() if line.startswith("stopped and saved")]
         assert line.count("--resume") == 1

@@ -1,5 +1,6 @@
 """The trainer: fresh folders, failed starts, warnings; runs of VPG alone, together, interrupted."""
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 import mixedne
 from mixedne import InvalidInputError, load_policy, optimizers
+from mixedne.cli.main import main
 from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
 from mixedne.solvers import Controls, mixedne_ld, solve
@@ -20,7 +22,7 @@ from mixedne.training.assembly import make_vpg
 from mixedne.training.folder import RunFolder
 from mixedne.training.lanes import Program
 from mixedne.training.metrics import read_metrics
-from mixedne.training.run import check_compatible, train_config, train_runs, warn_of_no_learning
+from mixedne.training.run import check_compatible, train_config, train_runs
 from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
 from mixedne.training.trainer import Status
@@ -239,40 +241,28 @@ def test_a_task_without_a_time_limit_is_found_before_anything_starts(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "message", "updates"),
     [
-        # 1 000 transitions come before the first update.
-        ({"agent": "td3", "steps": 1000}, "nothing will be learned: in 1000 steps the players are"),
-        # One update, and the players move at every second.
-        (
-            {"agent": "td3", "steps": 1001, "updates": 1, "random_steps": 0},
-            r"not updated once \(update_after is 1000, policy_delay 2\)",
-        ),
-        ({"agent": "td3", "steps": 3000}, "little will be learned: 3000 of 3000 steps take random"),
-        ({"agent": "sac", "steps": 19_999}, r"10000 of 19999 .*\(random_steps is 10000\)"),
-        ({"agent": "ddpg", "steps": 128}, "nothing will be learned"),
+        ({"update_after": 20}, "learns nothing: it has 20 steps, and updates begin after 20", 0),
+        ({"random_steps": 11}, "most of the run acts at random: 11 of its 20 steps", 1),
+        ({"random_steps": 10}, None, 1),
     ],
 )
-def test_a_run_that_is_too_short_to_learn_warns(settings: dict[str, Any], message: str) -> None:
-    with pytest.warns(UserWarning, match=message):
-        warn_of_no_learning(configure("InvertedPendulum", **settings))
+def test_a_run_that_is_too_short_to_learn_warns_before_it_starts(
+    settings: dict[str, int], message: str | None, updates: int, tmp_path: Path
+) -> None:
+    expected = pytest.warns(UserWarning, match=message) if message else contextlib.nullcontext()
+    with expected:
+        run = mixedne.train("InvertedPendulum", **{**TINY, **settings}, out=tmp_path / "run")
+    assert read_metrics(run.path)[-1]["updates"] == updates
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"agent": "td3", "steps": 20_000},
-        {"agent": "td3", "steps": 1051, "updates": 1, "random_steps": 0},
-        {"agent": "ddpg", "steps": 129},
-        {"agent": "sac"},
-    ],
-)
-def test_others_do_not(settings: dict[str, Any]) -> None:
-    warn_of_no_learning(configure("InvertedPendulum", **settings))
-
-
-def test_training_warns_before_it_starts(tmp_path: Path) -> None:
-    settings = {**TINY, "update_after": 30}
-    with pytest.warns(UserWarning, match="nothing will be learned"):
-        run = mixedne.train("InvertedPendulum", **settings, out=tmp_path / "run")
-    assert read_metrics(run.path)[-1]["updates"] == 0
+def test_the_command_line_says_it_as_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--hidden", "4", "--batch-size", "4", "--collect-steps", "10", "--updates", "1"]
+    task = ["InvertedPendulum-v5", "--agent", "td3", "--solver", "gad", "--steps", "20"]
+    assert main(["train", *task, *small, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().err
+    assert "mixedne: the run learns nothing: it has 20 steps" in said
+    assert "Warning" not in said

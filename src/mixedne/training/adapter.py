@@ -125,3 +125,20 @@ def noise_scale(config: Config, t: Any) -> Any:
     if config.solver != "mixedne-ld":
         return np.zeros_like(t, np.float64)
     return thermal_noise(config.sigma0, config.thermal_decay)(t)
+
+
+def learning_gap(config: Config) -> str | None:
+    """What keeps a run from learning in most of its steps, in one sentence; None if nothing."""
+    if config.agent == "vpg":
+        return None
+    if config.steps <= config.update_after:
+        return (
+            f"the run learns nothing: it has {config.steps} steps, and updates begin after "
+            f"{config.update_after} (update_after)"
+        )
+    if 2 * config.random_steps > config.steps:
+        return (
+            f"most of the run acts at random: {min(config.random_steps, config.steps)} of its "
+            f"{config.steps} steps (random_steps)"
+        )
+    return None

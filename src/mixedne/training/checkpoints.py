@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.files import write_beside
+from mixedne.files import unfinished_files, write_beside
 
 FORMAT_VERSION = "2"
 """The format_version of the files; a run cannot continue from those of another version."""
@@ -36,8 +36,6 @@ DTYPES = (
 """The kinds of numbers that a checkpoint can hold."""
 
 _NAME = re.compile(r"step-(\d{12,})\.safetensors")
-_UNFINISHED = re.compile(r"\.step-\d{12,}-[^.]+\.safetensors")
-"""What ``write_beside`` leaves of a checkpoint whose writer was killed."""
 
 
 class OtherVersionError(Exception):
@@ -62,8 +60,8 @@ def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
     """
     folder = Path(folder)
     content = _to_bytes(checkpoint)
-    if folder.is_dir():
-        _remove_unfinished(folder)
+    for path in unfinished_files(folder, r"step-\d{12,}"):
+        path.unlink(missing_ok=True)
     path = folder / f"step-{checkpoint.step:012d}.safetensors"
     with write_beside(path, durable=True) as temporary:
         temporary.write_bytes(content)
@@ -150,9 +148,3 @@ def _checkpoint_files(folder: Path) -> dict[int, Path]:
     found = [(_NAME.fullmatch(path.name), path) for path in folder.glob("step-*.safetensors")]
     files = {int(match[1]): path for match, path in found if match}
     return dict(sorted(files.items(), reverse=True))
-
-
-def _remove_unfinished(folder: Path) -> None:
-    for path in folder.iterdir():
-        if _UNFINISHED.fullmatch(path.name):
-            path.unlink(missing_ok=True)

@@ -42,20 +42,20 @@ def evaluate_policy(policy: Policy, config: Config, task: Task, step: int) -> li
     return lines
 
 
-def nominal_return(lines: list[dict[str, Any]], task: Task) -> float | None:
+def nominal_return(lines: list[dict[str, Any]]) -> float | None:
     """The mean return in the nominal world, where an evaluation has it."""
-    axis = _axis(task)
-    nominal = PARAMETERS[axis].nominal
-    return next((line["return_mean"] for line in lines if line[axis] == nominal), None)
-
-
-def _axis(task: Task) -> str:
-    return "mass" if task.nominal_rho is None else "rho"
+    return next(
+        (
+            line["return_mean"]
+            for line in lines
+            if all(line[axis] == PARAMETERS[axis].nominal for axis in PARAMETERS if axis in line)
+        ),
+        None,
+    )
 
 
 def _shifts(config: Config, task: Task) -> tuple[str, tuple[float, ...]]:
     """What to vary, and its values."""
-    axis = _axis(task)
-    if axis == "rho":
-        return axis, config.evaluate_rhos
-    return axis, config.evaluate_masses if axis in task.axes else (1.0,)
+    if task.nominal_rho is not None:
+        return "rho", config.evaluate_rhos
+    return "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from mixedne.config import Config
-from mixedne.config.identity import as_json, command, default_folder
+from mixedne.config.identity import as_json, command, default_folder, read_config_fields
 from mixedne.errors import InvalidInputError
-from mixedne.files import write_beside
+from mixedne.files import unfinished_files, write_beside
 from mixedne.policies import policy_files, save_policy
 from mixedne.types import Players
 from mixedne.versions import machine, versions
@@ -31,9 +31,10 @@ except ImportError:  # Windows: two processes in one folder are not noticed
 FORMAT_VERSION = 1
 """The format_version of ``config.json``."""
 
-_PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
+_STEMS = "config|policy|adversary"
+"""What is written beside its place, as a regular expression."""
 
-_UNFINISHED = re.compile(r"\.(config|policy|adversary)-[^.]+\.(json|safetensors)")
+_PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
 
 
 class ExistingRunError(InvalidInputError):
@@ -93,7 +94,7 @@ class RunFolder:
         _make_folder(self.checkpoints, exist_ok=True)
         self._take_lock()
         self._is_new_run = is_new_run
-        for path in self._unfinished():
+        for path in unfinished_files(self.path, _STEMS):
             path.unlink(missing_ok=True)
         if is_new_run:
             self._write_config(config)
@@ -128,25 +129,21 @@ class RunFolder:
 
     def _is_bare(self) -> bool:
         """Whether it holds nothing, or only what is left of a start that was killed at once."""
-        left = {self.checkpoints, self.checkpoints / "lock", *self._unfinished()}
+        left = {self.checkpoints, self.checkpoints / "lock", *unfinished_files(self.path, _STEMS)}
         return set(self.path.rglob("*")) <= left
-
-    def _unfinished(self) -> list[Path]:
-        """What ``write_beside`` leaves of files whose writer was killed."""
-        return [path for path in self.path.iterdir() if _UNFINISHED.fullmatch(path.name)]
 
     def _check(self, config: Config, *, resume: bool) -> None:
         """Refuse a folder that does not hold this run."""
-        found = read_config(self.path)
+        begun, its_versions = _read_config(self.path)
         if not resume:
             raise ExistingRunError(self.path)
         for name, value in as_json(config).items():
-            if found.get(name) != value:
+            if begun[name] != value:
                 raise InvalidInputError(
-                    f"the run in {self.path} was started with {name} = {found.get(name)!r}, "
+                    f"the run in {self.path} was started with {name} = {begun[name]!r}, "
                     f"not {value!r}: it can only continue as it began"
                 )
-        if found.get("versions") != versions(*_PACKAGES):
+        if its_versions != versions(*_PACKAGES):
             warnings.warn(
                 f"the run in {self.path} began with other versions of its packages: it may not "
                 "end with the same numbers as one that was not interrupted",
@@ -177,8 +174,8 @@ class RunFolder:
             temporary.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """What a run folder's ``config.json`` says."""
+def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of the run in a folder, and its versions."""
     try:
         found = json.loads((path / "config.json").read_text())
         if found["format_version"] != FORMAT_VERSION:
@@ -186,13 +183,14 @@ def read_config(path: Path) -> dict[str, Any]:
                 f"{path}/config.json has the format_version {found['format_version']!r}, "
                 f"not {FORMAT_VERSION}"
             )
+        # Fields that the version of that time did not have are at their defaults.
+        return as_json(read_config_fields(found)), found["versions"]
     except InvalidInputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(
             f"the folder {path} is not empty and holds no run: choose another"
         ) from None
-    return dict(found)
 
 
 def _named(players: Players) -> list[tuple[str, Any]]:

@@ -113,13 +113,15 @@ def train_runs(
     that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
+    from mixedne.training.adapter import learning_gap
     from mixedne.training.folder import RunFolder
     from mixedne.training.trainer import Trainer
 
     check_compatible(configs)
     for config in configs:
         check_time_limit(config)
-        warn_of_no_learning(config)
+        if gap := learning_gap(config):
+            warnings.warn(gap, stacklevel=2)
     folders: list[RunFolder] = []
     trainer: Trainer | None = None
     try:
@@ -168,27 +170,6 @@ def check_time_limit(config: Config) -> None:
         raise InvalidInputError(
             f"{task.id} has no time limit, so an episode of an evaluation might never end: "
             "register it with max_episode_steps, or set evaluate_every to 0"
-        )
-
-
-def warn_of_no_learning(config: Config) -> None:
-    """Warn if the run is too short for its settings: without updates, or mostly random."""
-    if config.agent == "vpg":
-        return
-    cycles = -(-config.steps // config.collect_steps)
-    waiting = min(config.update_after // config.collect_steps, cycles - 1)
-    updates = (cycles - waiting) * config.updates if config.steps > config.update_after else 0
-    if updates < config.policy_delay:
-        warnings.warn(
-            f"nothing will be learned: in {config.steps} steps the players are not updated once "
-            f"(update_after is {config.update_after}, policy_delay {config.policy_delay})",
-            stacklevel=2,
-        )
-    elif 2 * config.random_steps > config.steps:
-        warnings.warn(
-            f"little will be learned: {min(config.random_steps, config.steps)} of "
-            f"{config.steps} steps take random actions (random_steps is {config.random_steps})",
-            stacklevel=2,
         )
 
 

@@ -227,7 +227,7 @@ class TrainingRun:
         """Evaluate the agent at a few shifts, and write the results."""
         lines = evaluate_policy(self.policies().agent, self.config, self.task, self.step)
         self._writer.write(*lines)
-        self.evaluated = nominal_return(lines, self.task)
+        self.evaluated = nominal_return(lines)
 
     def _episode_metrics(self) -> dict[str, Any]:
         if self.experience is None:
