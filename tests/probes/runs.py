@@ -1,6 +1,5 @@
 """Tiny training runs in processes of their own, to be killed, starved and resumed."""
 
-import dataclasses
 import json
 import os
 import random
@@ -47,10 +46,9 @@ VPG = (
 
 def config_of(arguments: tuple[str, ...]) -> Config:
     """The configuration that these arguments of ``mixedne train`` stand for."""
-    found = parse(["train", *arguments])
-    return Config(
-        **{field.name: getattr(found, field.name) for field in dataclasses.fields(Config)}
-    )
+    command: Any = parse(["train", *arguments])
+    found = getattr(command, "config", command)
+    return Config(**{name: getattr(found, name) for name in Config.__dataclass_fields__})
 
 
 def limited_command(size: int) -> list[str]:
