@@ -1,7 +1,7 @@
 """Strictness that catches whole classes of bugs, in tests only, and one cache of compiled code."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 # Programs that XLA has compiled are kept beside the checkout, for this process and for those that
@@ -30,14 +30,14 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
-@pytest.hookimpl(tryfirst=True, hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Where nothing may be skipped (``MIXEDNE_NO_SKIP``, as in CI), a skipped test has failed."""
-    outcome = yield
-    report = outcome.get_result()
+    report = yield
     if report.skipped and os.environ.get("MIXEDNE_NO_SKIP") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -26,9 +26,9 @@ import numpy as np
 
 from mixedne.config import configure
 from mixedne.training.folder import RunFolder
-from mixedne.training.loop import Trainer
 from mixedne.training.run import hold_to_one_thread
 from mixedne.training.streams import Stream, generator
+from mixedne.training.trainer import Trainer
 
 CYCLES = 20
 
@@ -42,16 +42,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = RunFolder(Path(name) / "run")
         folder.open(config, resume=False)
-        trainer = Trainer(config, folder)
+        trainer = Trainer([config], [folder])
         trainer.begin(resume=False)
-        replay = trainer._replay
-        if replay is None:
-            raise RuntimeError("a new run has a replay")
+        [run] = trainer._runs
+        if run.experience is None:
+            raise RuntimeError("an off-policy run has a replay")
+        replay = run.experience.replay
         random = np.random.default_rng(0)
         block = 0.1 * random.standard_normal((10_000, replay.width), np.float32)
         while replay.count < arguments.transitions:
             replay.append(block)
-        trainer._one_cycle()  # compiles
+        run.step = replay.count
+        trainer._advance([run])  # compiles
         rows = np.empty((config.updates, config.batch_size, replay.width), np.float32)
         sampling = []
         for i in range(CYCLES):
@@ -61,18 +63,18 @@ def main() -> None:
         updates, cycles = [], []
         for _ in range(CYCLES):
             start = time.perf_counter()
-            trainer._one_cycle()
+            trainer._advance([run])
             cycles.append(time.perf_counter() - start)
             start = time.perf_counter()
-            trainer._update(replay)
+            trainer._update([run], config.updates)
             updates.append((time.perf_counter() - start) / config.updates)
-        trainer.save()
+        run.save()
         checkpoints = []
         for _ in range(5):
-            trainer._checked = replay.count - config.checkpoint_every
+            run.experience._checked = replay.count - config.checkpoint_every
             start = time.perf_counter()
-            trainer.step += 1
-            trainer.save()
+            run.step += 1
+            run.save()
             checkpoints.append(time.perf_counter() - start)
         between = np.median(cycles) * config.checkpoint_every / config.collect_steps
         report = {

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,12 +25,11 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
     after a power cut ``path`` holds all of the old content or all of the new.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+    # Unlike tempfile's, this file has the permissions that the user's umask gives to new files.
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         if durable:
             _synchronise(temporary)
         temporary.replace(path)
@@ -36,6 +37,12 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
             _synchronise(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def unfinished_files(folder: Path, stems: str) -> list[Path]:
+    """What ``write_beside`` leaves of files with these stems, a regular expression, if killed."""
+    name = re.compile(rf"\.({stems})-[^.]+\.\w+")
+    return [path for path in folder.glob(".*") if name.fullmatch(path.name)]
 
 
 def write_table(table: "pl.DataFrame", path: Path, format_version: str = "1") -> None:
@@ -89,9 +96,3 @@ def _synchronise(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

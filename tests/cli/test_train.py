@@ -20,8 +20,8 @@ from mixedne.cli.console import Bar
 from mixedne.cli.main import main, parse
 from mixedne.cli.train import Train, describe, seconds_left, watching
 from mixedne.config import SETTINGS, Config, configure
-from mixedne.training.loop import Status
 from mixedne.training.metrics import read_metrics
+from mixedne.training.trainer import Status
 from probes.runs import LANGEVIN, Laboratory
 
 TRAINING = {

@@ -22,6 +22,7 @@ from mixedne.training.program import no_normaliser
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.training.updates import Updater
+from probes.transitions import pack
 
 TASK = "InvertedPendulum-v5"
 UPDATES = 6
@@ -113,7 +114,7 @@ def random_rows(layout: Layout) -> Any:
     for name in ("agent_action", "adversary_action"):
         if name in layout.sizes:
             fields[name] = rng.uniform(-1, 1, (64, layout.sizes[name]))
-    return layout.pack(fields)
+    return pack(layout, fields)
 
 
 @functools.cache

@@ -32,6 +32,20 @@ class SpoiltReward(gym.Env[Observation, Any]):
         return self.np_random.uniform(-1, 1, 4), reward, False, False, {}
 
 
+class RaisesInReset(SpoiltReward):
+    """Cannot begin."""
+
+    def reset(self, **options: Any) -> tuple[Observation, dict[str, Any]]:
+        raise RuntimeError("no reset today")
+
+
+class RaisesInStep(SpoiltReward):
+    """Begins, and fails at once."""
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        raise RuntimeError("no step today")
+
+
 class Recorder(gym.Env[Observation, Any]):
     """Writes down seeds and actions; odd episodes terminate at step 3, all end at step 5."""
 
@@ -57,3 +71,6 @@ class Recorder(gym.Env[Observation, Any]):
 
 
 gym.register("SpoiltReward-v0", SpoiltReward, max_episode_steps=10)
+gym.register("RaisesInReset-v0", RaisesInReset, max_episode_steps=10)
+gym.register("RaisesInStep-v0", RaisesInStep, max_episode_steps=10)
+gym.register("NoTimeLimit-v0", SpoiltReward)

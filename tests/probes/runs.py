@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mixedne.cli.main import parse
+from mixedne.config import Config
 from mixedne.training.metrics import read_metrics
 from probes.commands import COMMAND
 
@@ -40,6 +42,13 @@ VPG = (
     *("--hidden", "4", "--inner-steps", "2", "--sigma0", "0.01", "--metrics-every", "8"),
     *("--evaluate-every", "40", "--evaluate-episodes", "1", "--checkpoint-every", "20"),
 )
+
+
+def config_of(arguments: tuple[str, ...]) -> Config:
+    """The configuration that these arguments of ``mixedne train`` stand for."""
+    command: Any = parse(["train", *arguments])
+    found = getattr(command, "config", command)
+    return Config(**{name: getattr(found, name) for name in Config.__dataclass_fields__})
 
 
 def limited_command(size: int) -> list[str]:

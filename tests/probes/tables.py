@@ -14,6 +14,7 @@ from mixedne.evaluation.sources import PROVENANCE
 from mixedne.evaluation.table import FORMAT_VERSION, SCHEMA
 from mixedne.files import write_table
 from mixedne.training.folder import RunFolder
+from mixedne.training.metrics import MetricsWriter
 
 VERSIONS = json.dumps({"python": "3.11.7", "mujoco": "3.17.0"})
 
@@ -84,7 +85,7 @@ def pretend_evaluated(
         {"kind": "evaluation", "step": step, "mass": mass, "return_mean": step * mass + seed}
         for step in (500, 1000) for mass in (0.5, 1.0)
     ]  # fmt: skip
-    held.write_metrics(*lines)
+    MetricsWriter(held.metrics).write(*lines)
     known = {name: getattr(config, name, None) for name in PROVENANCE}
     table = pretend_table(
         folder.name, {**known, "train_seed": seed}, places,

@@ -17,7 +17,7 @@ from mixedne.studies.plan import (
     run_to_json,
 )
 from mixedne.studies.spec import find_study, named_studies, parse_study
-from mixedne.training.group import check_alike
+from mixedne.training.run import check_compatible
 
 
 def fields(**wishes: Any) -> dict[str, Any]:
@@ -162,4 +162,4 @@ def test_jobs_are_what_a_program_takes() -> None:
     found = jobs([vpg(seed=seed, **wish) for wish in wishes for seed in (0, 1)])
     assert [len(job) for job in found] == [2, 4, 2]
     for job in found:
-        check_alike([run.config for run in job])
+        check_compatible([run.config for run in job])

@@ -29,10 +29,10 @@ def test_runs_that_were_begun_otherwise_are_trained_apart(
     (folders[1] / "config.json").write_text(json.dumps(begun))
     asked: list[list[int]] = []
 
-    def train_group(configs: Sequence[Config], *_: Any, **__: Any) -> None:
+    def train_runs(configs: Sequence[Config], *_: Any, **__: Any) -> None:
         asked.append([config.seed for config in configs])
 
-    monkeypatch.setattr(training, "train_group", train_group)
+    monkeypatch.setattr(training, "train_runs", train_runs)
     do_job(runs, folders, lambda *_: None)
     assert asked == [[0, 2], [1]]
 

@@ -19,10 +19,15 @@ from mixedne.training import checkpoints
 from mixedne.training.checkpoints import (
     DTYPES,
     Checkpoint,
-    load_checkpoint,
     load_checkpoints,
+    newest_step,
     save_checkpoint,
 )
+
+
+def load_checkpoint(folder: Path) -> Checkpoint | None:
+    """The newest that is whole."""
+    return next(load_checkpoints(folder), None)
 
 
 def make(step: int, size: int = 50) -> Checkpoint:
@@ -91,6 +96,7 @@ def test_a_checkpoint_without_tensors_or_notes_comes_back(tmp_path: Path) -> Non
 def test_the_last_two_are_kept(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path) is None
     assert load_checkpoint(tmp_path / "missing") is None
+    assert newest_step(tmp_path / "missing") is None
     (tmp_path / "step-notes.safetensors").write_text("not ours")
     for step in (0, 5, 100, 2 * 10**12):
         save_checkpoint(tmp_path, make(step))
@@ -99,6 +105,7 @@ def test_the_last_two_are_kept(tmp_path: Path) -> None:
         "step-2000000000000.safetensors",
         "step-notes.safetensors",
     ]
+    assert newest_step(tmp_path) == 2 * 10**12
     newest, older = load_checkpoints(tmp_path)
     assert_same(newest, make(2 * 10**12))
     assert_same(older, make(100))
@@ -175,7 +182,6 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(damage: Any, tmp_path:
 @pytest.mark.parametrize(
     "change",
     [
-        {"format_version": "2"},
         {"format_version": None},
         {"notes": None},
         {"notes": "{"},
@@ -197,6 +203,17 @@ def test_foreign_metadata_is_taken_for_damage(change: dict[str, Any], tmp_path: 
     save_file(tensors, file, {name: text for name, text in changed.items() if text is not None})
     with pytest.warns(UserWarning, match="is damaged"):
         assert load_checkpoint(tmp_path) is None
+
+
+def test_a_checkpoint_of_another_version_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """Going back or starting anew would throw the run's time away without a word."""
+    save_checkpoint(tmp_path, make(100))
+    file = file_of(tmp_path, 100)
+    with safe_open(file, framework="np") as opened:
+        metadata = opened.metadata()
+    save_file(load_file(file), file, {**metadata, "format_version": "1"})
+    with pytest.raises(InvalidInputError, match="format_version 1, not 2: its run cannot"):
+        load_checkpoint(tmp_path)
 
 
 def test_a_checkpoint_under_another_name_is_taken_for_damage(tmp_path: Path) -> None:
@@ -277,9 +294,9 @@ def test_a_full_disk_keeps_the_old_ones_and_leaves_no_litter(tmp_path: Path) -> 
 
 SAVE_FOR_EVER = """
 import os, sys, numpy as np
-from mixedne.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_checkpoint
 folder = sys.argv[1]
-last = load_checkpoint(folder)
+last = next(load_checkpoints(folder), None)
 step = 0 if last is None else last.step
 while True:
     step += 1

@@ -17,6 +17,7 @@ from mixedne.training.replay import Layout
 from mixedne.training.streams import episode_seed
 from probes.faulty import Recorder
 from probes.policies import random_policy
+from probes.transitions import unpack
 
 RECORDER = Task(
     name="recorder",
@@ -54,14 +55,16 @@ def collector(
 ) -> tuple[Collector, Layout]:
     rules = make_formulation(formulation, delta)
     layout = Layout(transition_sizes(task, rules))
-    return Collector(task, rules, layout.columns, 7, exploration=sigma), layout
+    made = Collector(task, rules, layout.columns, 7, exploration=sigma)
+    made.start()
+    return made, layout
 
 
 def collect(
     made: tuple[Collector, Layout], players: Players, count: int, *, at_random: bool = False
 ) -> dict[str, Any]:
     rows, _ = made[0].collect(players, count, 0, at_random=at_random)
-    return made[1].unpack(rows)
+    return unpack(made[1], rows)
 
 
 def test_a_row_by_hand(recorder: Recorder) -> None:
@@ -120,10 +123,10 @@ def test_a_time_limit_is_no_termination(recorder: Recorder) -> None:
     rows, finished = made[0].collect(
         Players(Constant(0.0, 0.0), Constant(0.0, 0.0)), 13, 0, at_random=False
     )
-    fields = made[1].unpack(rows)
+    fields = unpack(made[1], rows)
     # Episodes of 5 steps (the limit), 3 (terminated) and 5 (the limit).
     assert np.flatnonzero(fields["terminated"]).tolist() == [7]
-    assert [(x.total, x.length) for x in finished] == [(150.0, 5), (60.0, 3), (150.0, 5)]
+    assert [(x.total_reward, x.length) for x in finished] == [(150.0, 5), (60.0, 3), (150.0, 5)]
     # The last transition of an episode leads to its own end, not to the next one's start.
     assert fields["next_observation"][[4, 7]].tolist() == [[1, 5], [2, 3]]
     assert fields["observation"][[5, 8]].tolist() == [[2, 0], [3, 0]]
@@ -190,7 +193,7 @@ def test_an_episode_played_again_goes_on_with_the_same_bits(name: str) -> None:
     assert first.episode.number > 0
     second.resume(first.episode.number, np.array(first.episode.actions, np.float32))
     assert second.episode.number == first.episode.number
-    assert second.episode.total == first.episode.total
+    assert second.episode.total_reward == first.episode.total_reward
     for cycle in range(2, 5):
         rows, ended = zip(
             *(made.collect(players, 40, cycle, at_random=False) for made in (first, second)),
@@ -198,7 +201,7 @@ def test_an_episode_played_again_goes_on_with_the_same_bits(name: str) -> None:
         )
         np.testing.assert_array_equal(rows[0].view(np.uint32), rows[1].view(np.uint32))
         assert ended[0] == ended[1]
-    observations = layout.unpack(rows[0])["observation"]
+    observations = unpack(layout, rows[0])["observation"]
     assert (observations.std(0) > 0).any()
     for made in (first, second):
         made.close()

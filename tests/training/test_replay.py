@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mixedne import InvalidInputError
 from mixedne.training.replay import Layout, Replay
+from probes.transitions import window
 
 HUMANOID = Layout(
     {
@@ -33,10 +34,6 @@ def numbered(start: int, stop: int, width: int = 3) -> np.ndarray:
     return (np.arange(start, stop)[:, None] + np.arange(width) / 4).astype(np.float32)
 
 
-def window(replay: Replay) -> np.ndarray:
-    return replay.gather(np.arange(len(replay)))
-
-
 def test_columns_by_hand() -> None:
     layout = Layout({"observation": 2, "action": 3, "reward": 1})
     assert layout.width == 6
@@ -45,33 +42,12 @@ def test_columns_by_hand() -> None:
         "action": slice(2, 5),
         "reward": slice(5, 6),
     }
-    row = layout.pack({"reward": [6], "observation": [1, 2], "action": [3, 4, 5]})
-    np.testing.assert_array_equal(row, np.array([1, 2, 3, 4, 5, 6], np.float32))
-    assert row.dtype == np.float32
 
 
-def test_unpacking_undoes_packing() -> None:
-    rng = np.random.default_rng(0)
-    fields = {
-        name: rng.standard_normal((5, 4, size), np.float32) for name, size in HUMANOID.sizes.items()
-    }
-    unpacked = HUMANOID.unpack(HUMANOID.pack(fields))
-    assert list(unpacked) == list(fields)
-    for name, field in fields.items():
-        np.testing.assert_array_equal(unpacked[name], field)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"x": np.zeros((4, 2))}, "must have the fields x, reward, not x"),
-        ({"x": np.zeros((4, 2)), "reward": np.zeros(4)}, r"reward must have the shape \(4, 1\)"),
-        ({"x": np.zeros((4, 3)), "reward": np.zeros((4, 1))}, r"x must have the shape \(4, 2\)"),
-    ],
-)
-def test_fields_of_other_shapes_are_refused(fields: Any, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        Layout({"x": 2, "reward": 1}).pack(fields)
+@pytest.mark.parametrize("size", [0, -1, 1.0])
+def test_fields_of_other_sizes_are_refused(size: Any) -> None:
+    with pytest.raises(InvalidInputError, match="the size of reward must be a whole number of at"):
+        Layout({"x": 2, "reward": size})
 
 
 def test_a_million_humanoid_transitions_fit_in_four_gibibytes() -> None:
@@ -112,31 +88,6 @@ def test_the_window_by_hand(in_memory: bool, tmp_path: Path) -> None:
     replay.append(np.zeros((0, 3)))
     assert replay.count == 15
     replay.close()
-
-
-def test_gathering_keeps_the_shape_and_fills_what_is_given() -> None:
-    replay = Replay.create(None, 3, capacity=200, spare=2)
-    replay.append(numbered(0, 200))
-    replay.append(numbered(200, 299))
-    places = np.array([[0, 199, 5], [7, 7, 120]], np.uint8)
-    expected = numbered(99, 299)[places]
-    np.testing.assert_array_equal(replay.gather(places), expected)
-    out = np.empty((2, 3, 3), np.float32)
-    assert replay.gather(places, out) is out
-    np.testing.assert_array_equal(out, expected)
-    np.testing.assert_array_equal(replay.gather(3), numbered(102, 103)[0])
-    replay.gather(3)[:] = 0  # a copy
-    np.testing.assert_array_equal(window(replay), numbered(99, 299))
-
-
-@pytest.mark.parametrize("places", [[4], [-1, 0], [[0, 3], [3, 99]]])
-def test_places_outside_the_window_are_refused(places: Any) -> None:
-    replay = Replay.create(None, 3, capacity=4, spare=2)
-    replay.append(numbered(0, 5))
-    with pytest.raises(InvalidInputError, match="places must be from 0 to 3"):
-        replay.gather(places)
-    with pytest.raises(InvalidInputError, match="places must be whole numbers, not float64"):
-        replay.gather([0.5])
 
 
 @pytest.mark.parametrize("shape", [(7, 3), (2, 4), (4,), (), (1, 1, 3)])
@@ -227,13 +178,13 @@ def test_a_new_replay_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
     new.close()
 
 
-def test_a_closed_replay_is_of_no_more_use(tmp_path: Path) -> None:
+def test_a_closed_replay_cannot_be_used(tmp_path: Path) -> None:
     replay = Replay.create(tmp_path / "replay.f32", 3, 4, 2)
     replay.append(numbered(0, 4))
     replay.close()
     replay.close()
     with pytest.raises(IndexError):
-        replay.gather(0)
+        replay.sample(np.random.default_rng(0), (1,))
     with pytest.raises(ValueError, match="broadcast"):
         replay.append(numbered(4, 6))
 

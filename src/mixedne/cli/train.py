@@ -26,13 +26,13 @@ from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
 if TYPE_CHECKING:
-    from mixedne.training.loop import Status
+    from mixedne.training.trainer import Status
 
 PLAIN_REPORTS = 20
 """Lines of progress where there is no terminal."""
 
-OUT = "The run folder; by default one below runs, named after the choices."
-RESUME = "Go on with the run in that folder, if there is one."
+OUT = "The run folder; by default a new one below runs, named after the choices."
+RESUME = "Continue the run in that folder; without --out, the newest one of its name."
 JSON = "Print one JSON document: the run folder and the last evaluation."
 
 
@@ -77,6 +77,7 @@ Examples:
 
     def run(self) -> None:
         """Train, with progress on stderr."""
+        from mixedne.training.folder import ExistingRunError
         from mixedne.training.metrics import last_evaluation
         from mixedne.training.run import train_config
 
@@ -92,6 +93,8 @@ Examples:
         try:
             with noted_warnings(), watching(config) as watch:
                 run = train_config(config, out=self.out, resume=self.resume, watch=watch)
+        except ExistingRunError as error:
+            raise ExistingRunError(error.path, out="--out", resume="--resume") from None
         except KeyboardInterrupt as stop:
             done = "stopped and saved" if stop.args else "stopped"
             note(f"{done}; go on with: {_command_to_resume()}")

@@ -29,7 +29,7 @@ from mixedne.studies.store import EVALUATION, evaluation_hash, mark_finished, re
 from mixedne.tasks import resolve_task
 
 if TYPE_CHECKING:
-    from mixedne.training.loop import Status
+    from mixedne.training.trainer import Status
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done, and how many of how many steps or episodes of it are."""
@@ -111,7 +111,7 @@ def _train(work: Sequence[tuple[PlannedRun, Path]], tell: Tell) -> None:
 
     for group in _alike([(_as_begun(run, folder), folder) for run, folder in work]):
         configs, folders = zip(*group, strict=True)
-        training.train_group(configs, folders, resume=True, watch=watch)
+        training.train_runs(configs, folders, resume=True, watch=watch)
 
 
 def _alike(work: Sequence[tuple[Config, Path]]) -> list[list[tuple[Config, Path]]]:

@@ -1,9 +1,9 @@
 """Training: from a configuration to a run folder.
 
-``config``        what determines a run, and the presets
 ``run``           ``mixedne.train``
-``loop``          collect, update, tell, evaluate, save
-``collection``    the players act in the task
+``trainer``       collect, update, log, evaluate, save, for one run or several together
+``training_run``  one run in training: its state, metrics and checkpoints
+``experience``    what an off-policy run has collected: ``collection`` into ``replay``
 ``updates``       outer steps, packed into calls of the compiled ``program``
-``checkpoints``   saving, and going on after a crash
+``folder``        the run folder; ``checkpoints`` and ``metrics`` in it
 """

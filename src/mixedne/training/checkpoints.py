@@ -24,10 +24,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.files import write_beside
+from mixedne.files import unfinished_files, write_beside
 
-FORMAT_VERSION = "1"
-"""Of the files; those of another are taken for damaged."""
+FORMAT_VERSION = "2"
+"""The format_version of the files; a run cannot continue from those of another version."""
 
 DTYPES = (
     *("bool", "float16", "float32", "float64"),
@@ -36,30 +36,32 @@ DTYPES = (
 """The kinds of numbers that a checkpoint can hold."""
 
 _NAME = re.compile(r"step-(\d{12,})\.safetensors")
-_UNFINISHED = re.compile(r"\.step-\d{12,}-[^.]+\.safetensors")
-"""What ``write_beside`` leaves of a checkpoint whose writer was killed."""
+
+
+class OtherVersionError(Exception):
+    """A checkpoint has another format_version, which is the message."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run needs to go on from a step as if it had never stopped."""
+    """What a run needs to continue from a step as if it had never stopped."""
 
     step: int
     tensors: dict[str, NDArray[Any]]
     notes: dict[str, Any] = field(default_factory=dict)
-    """Counters and the like, of JSON's kinds: tuples come back as lists."""
+    """Counters and the like, as JSON: tuples come back as lists."""
 
 
 def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, then remove all others but the last one before it.
 
-    Those of later steps go too: they belong to a course that the run has left. If the
-    checkpoint cannot be written, the earlier ones stay as they are.
+    Those of later steps go too: the run has gone back behind them. If the checkpoint
+    cannot be written, the earlier ones stay as they are.
     """
     folder = Path(folder)
     content = _to_bytes(checkpoint)
-    if folder.is_dir():
-        _remove_unfinished(folder)
+    for path in unfinished_files(folder, r"step-\d{12,}"):
+        path.unlink(missing_ok=True)
     path = folder / f"step-{checkpoint.step:012d}.safetensors"
     with write_beside(path, durable=True) as temporary:
         temporary.write_bytes(content)
@@ -70,9 +72,9 @@ def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
             file.unlink(missing_ok=True)
 
 
-def load_checkpoint(folder: str | Path) -> Checkpoint | None:
-    """The newest checkpoint that is whole, or none; damaged ones bring a warning."""
-    return next(load_checkpoints(folder), None)
+def newest_step(folder: str | Path) -> int | None:
+    """The step of the newest checkpoint, by its name: whether it is whole is not looked at."""
+    return next(iter(_checkpoint_files(Path(folder))), None)
 
 
 def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
@@ -80,6 +82,11 @@ def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
     for step, path in _checkpoint_files(Path(folder)).items():
         try:
             checkpoint = _from_bytes(step, path.read_bytes())
+        except OtherVersionError as error:
+            raise InvalidInputError(
+                f"the checkpoint {path} has the format_version {error}, not {FORMAT_VERSION}: its "
+                "run cannot continue with this version of mixedne; start it again in another folder"
+            ) from None
         except (
             *(SafetensorError, OSError, RecursionError),
             *(ValueError, KeyError, TypeError, AttributeError),
@@ -118,11 +125,11 @@ def _from_bytes(step: int, content: bytes) -> Checkpoint:
     """The checkpoint in a file's content; anything wrong with it raises."""
     header_size = int.from_bytes(content[:8], "little")
     metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
-    if metadata["format_version"] != FORMAT_VERSION:
-        raise ValueError(f"format_version must be {FORMAT_VERSION}")
-    tensors = load(content)
+    tensors, version = load(content), metadata["format_version"]
     if metadata["sha256"] != _digest(step, metadata["notes"], tensors):
         raise ValueError("the digest is that of other content")
+    if version != FORMAT_VERSION:
+        raise OtherVersionError(version)
     return Checkpoint(step, tensors, json.loads(metadata["notes"]))
 
 
@@ -141,9 +148,3 @@ def _checkpoint_files(folder: Path) -> dict[int, Path]:
     found = [(_NAME.fullmatch(path.name), path) for path in folder.glob("step-*.safetensors")]
     files = {int(match[1]): path for match, path in found if match}
     return dict(sorted(files.items(), reverse=True))
-
-
-def _remove_unfinished(folder: Path) -> None:
-    for path in folder.iterdir():
-        if _UNFINISHED.fullmatch(path.name):
-            path.unlink(missing_ok=True)

@@ -22,20 +22,20 @@ from mixedne.types import Players
 Array = NDArray[np.float32]
 
 
-class Finished(NamedTuple):
+class EpisodeStatistics(NamedTuple):
     """An episode that has ended."""
 
-    total: float
-    """Its undiscounted return."""
+    total_reward: float
+    """The undiscounted return."""
     length: int
 
 
 @dataclass
 class Episode:
-    """The episode under way."""
+    """The episode in progress."""
 
-    number: int = -1
-    total: float = 0.0
+    number: int = 0
+    total_reward: float = 0.0
     actions: list[Array] = field(default_factory=list)
     """What was executed since the reset, in the task's units."""
 
@@ -60,7 +60,7 @@ def transition_sizes(task: Task, formulation: Formulation) -> dict[str, int]:
 
 
 class Collector:
-    """Plays episodes of one task with whatever policies it is given."""
+    """Plays episodes of one task with the policies that it is given."""
 
     def __init__(
         self,
@@ -71,7 +71,10 @@ class Collector:
         *,
         exploration: float,
     ) -> None:
-        """``exploration`` is σ, the deviation of the noise on both players' actions."""
+        """``exploration`` is σ, the deviation of the noise on both players' actions.
+
+        An episode begins with ``start`` or ``resume``.
+        """
         self.task, self.formulation, self.seed = task, formulation, seed
         self._columns = columns
         self._width = max(column.stop for column in columns.values())
@@ -82,12 +85,29 @@ class Collector:
         self.episode = Episode()
         self._observation: Array = np.zeros(task.observation_size, np.float32)
 
+    def start(self) -> None:
+        """Begin the first episode; ``InvalidInputError`` if the environment cannot."""
+        try:
+            self._reset(0)
+        except InvalidInputError:
+            raise
+        except Exception as error:  # whatever the environment's own code raises
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            raise InvalidInputError(f"the task {self.task.id} cannot be reset: {reason}") from error
+
+    def resume(self, number: int, actions: NDArray[np.float32]) -> None:
+        """Play an episode again, up to where it was left."""
+        self._reset(number)
+        for action in actions:
+            observation, reward, *_ = self._env.step(action)
+            self._observation = np.asarray(observation, np.float32)
+            self.episode.total_reward += float(reward)
+        self.episode.actions = list(actions)
+
     def collect(
         self, policies: Players, count: int, cycle: int, *, at_random: bool
-    ) -> tuple[Array, list[Finished]]:
-        """So many steps, as packed transitions, and the episodes that ended in them."""
-        if self.episode.number < 0:
-            self._reset(0)
+    ) -> tuple[Array, list[EpisodeStatistics]]:
+        """Take ``count`` steps: packed transitions, and the episodes that ended in them."""
         draws = self._draws(count, cycle)
         rows = np.zeros((count, self._width), np.float32)
         finished = []
@@ -97,17 +117,6 @@ class Collector:
             if ended := self._step(row, a, b, executed):
                 finished.append(ended)
         return rows, finished
-
-    def resume(self, number: int, actions: NDArray[np.float32]) -> None:
-        """Play an episode again, up to where it was left."""
-        if number < 0:
-            return
-        self._reset(number)
-        for action in actions:
-            observation, reward, *_ = self._env.step(action)
-            self._observation = np.asarray(observation, np.float32)
-            self.episode.total += float(reward)
-        self.episode.actions = list(actions)
 
     def close(self) -> None:
         """Close the environment."""
@@ -122,7 +131,7 @@ class Collector:
         return normals, uniforms, random.random(count)
 
     def _actions(self, policies: Players, normals: Array, uniforms: Array | None) -> Players[Any]:
-        """Both players' actions in [−1, 1]; None for an adversary that is not there."""
+        """Both players' actions in [−1, 1]; None for an absent adversary."""
 
         def act(policy: Policy | None, i: int) -> Any:
             if policy is None:
@@ -136,7 +145,7 @@ class Collector:
 
         return Players(act(policies.agent, 0), act(policies.adversary, 1))
 
-    def _step(self, row: Array, a: Any, b: Any, executed: Array) -> Finished | None:
+    def _step(self, row: Array, a: Any, b: Any, executed: Array) -> EpisodeStatistics | None:
         """One step of the environment, written into ``row``."""
         columns, episode = self._columns, self.episode
         action = from_unit(executed, *self._box)
@@ -150,11 +159,11 @@ class Collector:
         row[columns["terminated"]] = terminated
         row[columns["next_observation"]] = after
         self._observation = after
-        episode.total += float(reward)
+        episode.total_reward += float(reward)
         episode.actions.append(action)
         if not (terminated or truncated):
             return None
-        finished = Finished(episode.total, len(episode.actions))
+        finished = EpisodeStatistics(episode.total_reward, len(episode.actions))
         self._reset(episode.number + 1)
         return finished
 

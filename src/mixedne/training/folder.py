@@ -1,4 +1,4 @@
-"""The run folder: its files, who may write to it, and how it is opened for a run.
+"""The run folder: its files, which process may write to it, and how it is opened for a run.
 
 ``config.json``         the full configuration, the command, the versions and the machine
 ``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
@@ -7,125 +7,152 @@
 ``evaluation.parquet``  once evaluated
 """
 
-import fcntl
+import contextlib
 import json
-import math
 import re
+import shutil
 import warnings
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from mixedne.config import Config
-from mixedne.config.identity import command, from_json, to_json
+from mixedne.config.identity import command, default_folder, from_json, to_json
 from mixedne.errors import InvalidInputError
-from mixedne.files import write_beside
+from mixedne.files import unfinished_files, write_beside
 from mixedne.policies import policy_files, save_policy
 from mixedne.types import Players
 from mixedne.versions import machine, versions
 
+try:
+    import fcntl
+except ImportError:  # Windows: two processes in one folder are not noticed
+    fcntl = None  # type: ignore[assignment]
+
 FORMAT_VERSION = 1
-"""Of ``config.json`` and of every line of ``metrics.jsonl``."""
+"""The format_version of ``config.json``."""
+
+_STEMS = "config|policy|adversary"
+"""What is written beside its place, as a regular expression."""
 
 _PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
 
 
-_UNFINISHED = re.compile(r"\.(config|policy|adversary)-[^.]+\.(json|safetensors)")
+class ExistingRunError(InvalidInputError):
+    """A folder holds a run already, and was not meant to."""
+
+    def __init__(self, path: Path, out: str = "out=", resume: str = "resume=True") -> None:
+        """``out`` and ``resume`` are what the user can choose otherwise, as they are written."""
+        self.path = path
+        super().__init__(
+            f"the folder {path} holds a run already: choose another with {out}, or continue that "
+            f"run with {resume}"
+        )
 
 
 class RunFolder:
     """A run's folder, held by one process."""
 
     def __init__(self, path: Path) -> None:
-        """Paths alone; nothing is made yet."""
+        """Set the paths; nothing is made yet."""
         self.path = path
         self.config = path / "config.json"
         self.metrics = path / "metrics.jsonl"
         self.checkpoints = path / "checkpoint"
         self.replay = self.checkpoints / "replay.f32"
         self._lock: IO[bytes] | None = None
+        self._is_new_run = self._is_new_folder = False
+
+    @classmethod
+    def default(cls, config: Config, *, resume: bool) -> Self:
+        """A fresh folder ``runs/NAME``, ``runs/NAME-2``, …; to resume, the newest of these."""
+        first = default_folder(config)
+        numbered = re.compile(re.escape(first.name) + r"(?:-([2-9]|[1-9]\d+))?")
+        matches = [numbered.fullmatch(path.name) for path in first.parent.glob("*")]
+        newest = max((int(match[1] or 1) for match in matches if match), default=0)
+
+        def path(number: int) -> Path:
+            return first if number == 1 else first.with_name(f"{first.name}-{number}")
+
+        if resume:
+            return cls(path(max(newest, 1)))
+        while True:  # until no other process has taken the number
+            newest += 1
+            folder = cls(path(newest))
+            with contextlib.suppress(FileExistsError):
+                _make_folder(folder.path, exist_ok=False)
+                folder._is_new_folder = True
+                return folder
 
     def open(self, config: Config, *, resume: bool) -> None:
-        """Make the folder, or take up the run in it; no other process may be at it."""
+        """Make the folder, or continue the run in it; no other process may be training there."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"the output folder {self.path} is a file")
-        exists = self.path.is_dir() and not self._is_bare()
-        if exists:
+        is_new_run = not self.path.is_dir() or self._is_bare()
+        if not is_new_run:
             self._check(config, resume=resume)
-        try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(
-                f"the output folder {self.path} cannot be made: {error.strerror}"
-            ) from None
-        self._hold()
-        for path in self._unfinished():
+        self._is_new_folder |= not self.path.exists()
+        _make_folder(self.checkpoints, exist_ok=True)
+        self._take_lock()
+        self._is_new_run = is_new_run
+        for path in unfinished_files(self.path, _STEMS):
             path.unlink(missing_ok=True)
-        if not exists:
+        if is_new_run:
             self._write_config(config)
 
-    def close(self) -> None:
-        """Let other processes at it."""
+    def close(self, *, discard: bool = False) -> None:
+        """Let other processes train here; ``discard`` removes what a failed start has made."""
+        if discard and self._is_new_run:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+            shutil.rmtree(self.path / "tensorboard", ignore_errors=True)
+            for path in (self.config, self.metrics):
+                path.unlink(missing_ok=True)
+        if discard and self._is_new_folder:
+            with contextlib.suppress(OSError):  # there is more in it than was made here
+                self.path.rmdir()
         if self._lock is not None:
             self._lock.close()
 
-    def metrics_size(self) -> int:
-        """How many bytes of metrics there are."""
-        return self.metrics.stat().st_size if self.metrics.is_file() else 0
-
-    def cut_metrics(self, size: int) -> None:
-        """Forget the lines of metrics after the first ``size`` bytes."""
-        if self.metrics_size() > size:
-            with self.metrics.open("ab") as file:
-                file.truncate(size)
-
-    def write_metrics(self, *lines: dict[str, Any]) -> int:
-        """Add lines of metrics; the size of the file afterwards. What JSON lacks is null."""
-        text = "".join(
-            json.dumps({"format_version": FORMAT_VERSION, **_finite(line)}) + "\n" for line in lines
+    def has_policies(self, players: Players) -> bool:
+        """Whether there is a policy for each of the players that exist."""
+        return all(
+            file.is_file()
+            for name, player in _named(players)
+            if player is not None
+            for file in policy_files(self.path, name)
         )
-        with self.metrics.open("ab") as file:
-            file.write(text.encode())
-            return file.tell()
 
-    def write_policies(self, policies: Players, *, again: bool) -> None:
-        """Write the players that exist; those that are there already only if ``again``."""
-        for name, policy in zip(("policy", "adversary"), policies, strict=True):
-            is_there = all(file.is_file() for file in policy_files(self.path, name))
-            if policy is not None and (again or not is_there):
+    def write_policies(self, policies: Players) -> None:
+        """Write the policies of the players that exist."""
+        for name, policy in _named(policies):
+            if policy is not None:
                 save_policy(self.path, policy, name)
 
     def _is_bare(self) -> bool:
-        """Whether it holds nothing, or what is left of a start that was killed at once."""
-        left = {self.checkpoints, self.checkpoints / "lock", *self._unfinished()}
+        """Whether it holds nothing, or only what is left of a start that was killed at once."""
+        left = {self.checkpoints, self.checkpoints / "lock", *unfinished_files(self.path, _STEMS)}
         return set(self.path.rglob("*")) <= left
 
-    def _unfinished(self) -> list[Path]:
-        """What ``write_beside`` leaves of files whose writer was killed."""
-        return [path for path in self.path.iterdir() if _UNFINISHED.fullmatch(path.name)]
-
     def _check(self, config: Config, *, resume: bool) -> None:
-        """Refuse a folder that is not this run's."""
-        found = read_config(self.path)
+        """Refuse a folder that does not hold this run."""
+        begun, its_versions = _read_config(self.path)
         if not resume:
-            raise InvalidInputError(
-                f"the folder {self.path} holds a run already: choose another with --out, or go on "
-                "with it by --resume"
-            )
-        began = to_json(from_json(found))
+            raise ExistingRunError(self.path)
         for name, value in to_json(config).items():
-            if began[name] != value:
+            if begun[name] != value:
                 raise InvalidInputError(
-                    f"the run in {self.path} was started with {name} = {began[name]!r}, "
-                    f"not {value!r}: it can only go on as it began"
+                    f"the run in {self.path} was started with {name} = {begun[name]!r}, "
+                    f"not {value!r}: it can only continue as it began"
                 )
-        if found.get("versions") != versions(*_PACKAGES):
+        if its_versions != versions(*_PACKAGES):
             warnings.warn(
                 f"the run in {self.path} began with other versions of its packages: it may not "
                 "end with the same numbers as one that was not interrupted",
                 stacklevel=2,
             )
 
-    def _hold(self) -> None:
+    def _take_lock(self) -> None:
+        if fcntl is None:
+            return
         self._lock = (self.checkpoints / "lock").open("ab")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -147,15 +174,8 @@ class RunFolder:
             temporary.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _finite(line: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in line.items()
-    }
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """What a run folder's ``config.json`` says."""
+def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of the run in a folder, and its versions."""
     try:
         found = json.loads((path / "config.json").read_text())
         if found["format_version"] != FORMAT_VERSION:
@@ -163,10 +183,26 @@ def read_config(path: Path) -> dict[str, Any]:
                 f"{path}/config.json has the format_version {found['format_version']!r}, "
                 f"not {FORMAT_VERSION}"
             )
+        # Fields that the version of that time did not have are at their defaults.
+        return to_json(from_json(found)), found["versions"]
     except InvalidInputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(
             f"the folder {path} is not empty and holds no run: choose another"
         ) from None
-    return dict(found)
+
+
+def _named(players: Players) -> list[tuple[str, Any]]:
+    return [("policy", players.agent), ("adversary", players.adversary)]
+
+
+def _make_folder(path: Path, *, exist_ok: bool) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=exist_ok)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise InvalidInputError(
+            f"the output folder {path} cannot be made: {error.strerror}"
+        ) from None

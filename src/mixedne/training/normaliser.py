@@ -1,4 +1,4 @@
-"""Running mean and deviation of every observation, by itself (Chan's parallel algorithm)."""
+"""Running mean and deviation of each observation component (Chan's parallel algorithm)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,27 +53,6 @@ class Layout:
     def width(self) -> int:
         """The number of columns of a row."""
         return sum(self.sizes.values())
-
-    def pack(self, fields: Mapping[str, ArrayLike]) -> Array:
-        """Rows (..., width) from all fields, each of the shape (..., its size)."""
-        if set(fields) != set(self.sizes):
-            raise InvalidInputError(
-                f"a transition must have the fields {', '.join(self.sizes)}, "
-                f"not {', '.join(fields)}"
-            )
-        arrays = {name: np.asarray(fields[name], np.float32) for name in self.sizes}
-        batch = next(iter(arrays.values())).shape[:-1]
-        for name, array in arrays.items():
-            if array.shape != (*batch, self.sizes[name]):
-                raise InvalidInputError(
-                    f"the field {name} must have the shape {(*batch, self.sizes[name])}, "
-                    f"not {array.shape}"
-                )
-        return np.concatenate(list(arrays.values()), axis=-1)
-
-    def unpack(self, rows: Any) -> dict[str, Any]:
-        """The fields of rows (..., width), as views; rows may be of NumPy or JAX."""
-        return {name: rows[..., columns] for name, columns in self.columns.items()}
 
 
 class Replay:
@@ -164,29 +142,16 @@ class Replay:
         self._rows[: len(new) - before_end] = new[before_end:]
         self.count += len(new)
 
-    def gather(self, places: ArrayLike, out: Array | None = None) -> Array:
-        """Copies of the rows at ``places``, of the shape (*places, width).
-
-        Place 0 is the oldest transition of the window, ``len(self) - 1`` the newest. ``out``
-        is filled and returned if given.
-        """
-        indices = np.asarray(places)
-        if indices.dtype.kind not in "iu":
-            raise InvalidInputError(f"places must be whole numbers, not {indices.dtype}")
-        if indices.size and not (indices.min() >= 0 and indices.max() < len(self)):
-            raise InvalidInputError(
-                f"places must be from 0 to {len(self) - 1}, "
-                f"not from {indices.min()} to {indices.max()}"
-            )
-        return self._take(indices.astype(np.intp, copy=False), out)
-
     def sample(
         self, generator: np.random.Generator, shape: tuple[int, ...], out: Array | None = None
     ) -> Array:
         """Transitions (*shape, width) drawn uniformly from the window, with replacement."""
         if not len(self):
             raise InvalidInputError("an empty replay cannot be sampled")
-        return self._take(generator.integers(len(self), size=shape), out)
+        places = generator.integers(len(self), size=shape)  # 0 is the oldest of the window
+        oldest = (self.count - len(self)) % self.ring_size
+        # Wrapping does the ring's arithmetic, and NumPy then writes to out without a buffer.
+        return np.take(self._rows, places + oldest, axis=0, out=out, mode="wrap")
 
     def checksum(self, first: int) -> int:
         """CRC-32 of the transitions from the ``first`` ever appended to the newest.
@@ -202,16 +167,11 @@ class Replay:
         return zlib.crc32(self._rows[: rows - before_end].data, checksum)
 
     def close(self) -> None:
-        """Let go of the file; the replay cannot be used afterwards."""
+        """Close the file; the replay cannot be used afterwards."""
         self._rows = np.empty((0, self.width), _DTYPE)
         if self._mapping is not None:
             self._mapping.close()
             self._mapping = None
-
-    def _take(self, places: NDArray[np.intp], out: Array | None) -> Array:
-        oldest = (self.count - len(self)) % self.ring_size
-        # Wrapping does the ring's arithmetic, and NumPy then writes to out without a buffer.
-        return np.take(self._rows, places + oldest, axis=0, out=out, mode="wrap")
 
 
 def _file_size(width: int, capacity: int, spare: int) -> int:

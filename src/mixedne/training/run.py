@@ -1,19 +1,23 @@
 """``mixedne.train``: one run, from a configuration to a run folder."""
 
 import contextlib
+import dataclasses
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mixedne.config import Config, configure
-from mixedne.errors import TrainingError
+from mixedne.config.compatible import compile_key
+from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.policies import Policy, load_policy
+from mixedne.tasks import resolve_task
 
 if TYPE_CHECKING:
-    from mixedne.training.loop import Status
+    from mixedne.training.trainer import Status
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
@@ -58,9 +62,11 @@ def train(
       preset: ``paper`` or ``authors``: where the other settings come from.
       steps: environment steps; for VPG, outer steps.
       seed: fixes the whole run.
-      out: the run folder; by default one below ``runs`` named after the choices.
-      resume: go on with the run in that folder, if there is one.
-      watch: called now and then with the run's :class:`~mixedne.training.loop.Status`.
+      out: the run folder; by default a new one, ``runs/NAME`` or ``runs/NAME-2``, …, whose name
+        says the choices.
+      resume: continue the run in that folder, if there is one; without ``out``, the newest of
+        that name.
+      watch: called now and then with the run's :class:`~mixedne.training.trainer.Status`.
       settings: any field of :class:`~mixedne.config.Config`.
     """
     if steps is not None:
@@ -87,13 +93,13 @@ def train_config(
 ) -> Run:
     """Train by a complete configuration.
 
-    An interruption (Ctrl-C, SIGTERM) is heeded after the cycle under way: the run is saved, and
-    then ``KeyboardInterrupt("saved")`` is raised; a second one is heeded at once.
+    At an interruption (Ctrl-C, SIGTERM) the current cycle ends, the run is saved, and then
+    ``KeyboardInterrupt("saved")`` is raised; a second one stops at once.
     """
-    return train_group([config], [out], resume=resume, watch=watch)[0]
+    return train_runs([config], [out], resume=resume, watch=watch)[0]
 
 
-def train_group(
+def train_runs(
     configs: Sequence[Config],
     outs: Sequence[str | Path | None],
     *,
@@ -107,23 +113,25 @@ def train_group(
     that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
-    from mixedne.config.identity import default_folder
+    from mixedne.training.adapter import learning_gap
     from mixedne.training.folder import RunFolder
-    from mixedne.training.group import Group, check_alike
-    from mixedne.training.loop import Trainer
+    from mixedne.training.trainer import Trainer
 
-    check_alike(configs)
-    folders = [
-        RunFolder(Path(default_folder(config) if out is None else out))
-        for config, out in zip(configs, outs, strict=True)
-    ]
-    trainer: Trainer | Group | None = None
+    check_compatible(configs)
+    for config in configs:
+        check_time_limit(config)
+        if gap := learning_gap(config):
+            warnings.warn(gap, stacklevel=2)
+    folders: list[RunFolder] = []
+    trainer: Trainer | None = None
     try:
-        for config, folder in zip(configs, folders, strict=True):
-            folder.open(config, resume=resume)
+        for config, out in zip(configs, outs, strict=True):
+            folders.append(
+                RunFolder.default(config, resume=resume) if out is None else RunFolder(Path(out))
+            )
+            folders[-1].open(config, resume=resume)
         with _interruptions() as interrupted:
-            is_vpg = configs[0].agent == "vpg"
-            trainer = Group(configs, folders) if is_vpg else Trainer(configs[0], folders[0])
+            trainer = Trainer(configs, folders)
             trainer.begin(resume=resume)
             if not trainer.run(watch, interrupted) or interrupted():
                 raise KeyboardInterrupt("saved")
@@ -137,14 +145,38 @@ def train_group(
         if trainer is not None:
             trainer.close()
         for folder in folders:
-            folder.close()
+            folder.close(discard=trainer is None or not trainer.has_started)
     return [Run(folder.path, config) for config, folder in zip(configs, folders, strict=True)]
 
 
-def hold_to_one_thread() -> None:
-    """Keep XLA to one thread, so that many runs fill a machine: each is faster alone, too.
+def check_compatible(configs: Sequence[Config]) -> None:
+    """Refuse runs that cannot be trained together."""
+    if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
+        raise InvalidInputError("only runs of vpg can be trained together")
+    first, *others = (compile_key(dataclasses.asdict(config)) for config in configs)
+    for other in others:
+        for name, value in first.items():
+            if other[name] != value:
+                raise InvalidInputError(
+                    f"runs that are trained together must have the same {name}, "
+                    f"not {value!r} and {other[name]!r}"
+                )
 
-    XLA reads this when JAX first computes: after that it changes nothing.
+
+def check_time_limit(config: Config) -> None:
+    """Refuse a task whose evaluations might never end."""
+    task = resolve_task(config.task)
+    if config.evaluate_every > 0 and task.max_episode_steps is None:
+        raise InvalidInputError(
+            f"{task.id} has no time limit, so an episode of an evaluation might never end: "
+            "register it with max_episode_steps, or set evaluate_every to 0"
+        )
+
+
+def hold_to_one_thread() -> None:
+    """Keep XLA to one thread: many runs then fill a machine, and a single one is faster, too.
+
+    XLA reads this when JAX first computes; later calls have no effect.
     """
     os.environ.setdefault("NPROC", "1")  # the size of XLA's pool of threads
     flags = os.environ.get("XLA_FLAGS", "")

@@ -1,4 +1,4 @@
-"""A solver's state as named arrays, for checkpoints, and back."""
+"""Trees of arrays, such as a solver's state: named arrays for checkpoints, and back."""
 
 from typing import Any
 
@@ -29,14 +29,20 @@ def restore_tree(template: PyTree, tensors: dict[str, NDArray[Any]], prefix: str
             )
         if _is_key(leaf):
             return jax.random.wrap_key_data(jnp.asarray(stored))
-        return jnp.array(stored)  # a copy: the program uses its buffers up
+        return jnp.array(stored)  # a copy: the program donates its buffers
 
     return jax.tree_util.tree_map_with_path(restore, template)
 
 
 def is_finite(tensors: dict[str, NDArray[Any]]) -> bool:
-    """Whether all numbers are numbers."""
+    """Whether there is neither NaN nor infinity."""
     return all(np.isfinite(array).all() for array in tensors.values() if array.dtype.kind == "f")
+
+
+def tree_distance(a: PyTree, b: PyTree) -> float:
+    """The Euclidean distance of two trees of the same shapes."""
+    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    return float(np.sqrt(sum(np.square(np.asarray(x) - np.asarray(y)).sum() for x, y in pairs)))
 
 
 def _is_key(leaf: Any) -> bool:

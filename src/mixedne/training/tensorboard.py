@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
+from mixedne.shifts import PARAMETERS
 
-_SHIFTS = ("mass", "rho")
-_NO_SCALARS = ("kind", "step", *_SHIFTS)
+_NO_SCALARS = ("kind", "step", *PARAMETERS)
 
 
 class TensorBoard:
     """Writes lines of metrics as scalars."""
 
     def __init__(self, folder: Path, step: int) -> None:
-        """Into ``folder``; whatever stands there after ``step`` is void."""
+        """Write to ``folder``; what stands there after ``step`` no longer counts."""
         try:
             library = importlib.import_module("tensorboardX")
         except ImportError:
@@ -26,7 +26,7 @@ class TensorBoard:
     def write(self, *lines: dict[str, Any]) -> None:
         """Add the numbers of these lines."""
         for line in lines:
-            place = "".join(f"{axis}_{line[axis]:g}/" for axis in _SHIFTS if axis in line)
+            place = "".join(f"{axis}_{line[axis]:g}/" for axis in PARAMETERS if axis in line)
             for name, value in line.items():
                 if name not in _NO_SCALARS and value is not None:
                     tag = f"{line['kind']}/{place}{name}"

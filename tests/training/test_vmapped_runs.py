@@ -16,13 +16,12 @@ from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
 from mixedne.solvers import Controls, mixedne_ld, solve
 from mixedne.training.assembly import make_vpg
-from mixedne.training.group import check_alike
 from mixedne.training.lanes import Program
-from mixedne.training.loop import Status
 from mixedne.training.metrics import read_metrics
-from mixedne.training.run import train_config, train_group
+from mixedne.training.run import check_compatible, train_config, train_runs
 from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
+from mixedne.training.trainer import Status
 
 TIMES = ("seconds", "steps_per_second")
 
@@ -57,18 +56,18 @@ def content(path: Path) -> tuple[bytes, bytes, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory, cache: None) -> Path:
+def alone(tmp_path_factory: pytest.TempPathFactory, no_key_check: None) -> Path:
     return train_config(small(3), out=tmp_path_factory.mktemp("run") / "alone").path
 
 
 def test_what_a_run_leaves(alone: Path) -> None:
     lines = read_metrics(alone)
-    told = [line for line in lines if line["kind"] == "training"]
-    assert [line["step"] for line in told] == [5, 10, 15, 20, 24]
-    assert told[-1]["episodes"] == 24 * 2
-    assert told[-1]["samples"] == 24 * 2 * 12
-    assert told[-1]["temperature"] == pytest.approx(1e-2 * (1 - 5e-5) ** 24)
-    assert told[-1]["player_distance"] > 0
+    logged = [line for line in lines if line["kind"] == "training"]
+    assert [line["step"] for line in logged] == [5, 10, 15, 20, 24]
+    assert logged[-1]["episodes"] == 24 * 2
+    assert logged[-1]["samples"] == 24 * 2 * 12
+    assert logged[-1]["noise_scale"] == pytest.approx(1e-2 * (1 - 5e-5) ** 24)
+    assert logged[-1]["player_distance"] > 0
     evaluated = [(line["step"], line["rho"]) for line in lines if line["kind"] == "evaluation"]
     assert evaluated == [(step, rho) for step in (10, 20) for rho in (0.0, 0.2, 0.4)]
     policy, adversary = load_policy(alone), load_policy(alone, "adversary")
@@ -82,7 +81,7 @@ def test_company_changes_nothing(alone: Path, tmp_path: Path) -> None:
     """Ten runs: two calls of the program, this run in another lane, beside other η and σ0."""
     others = [small(seed, eta=eta, sigma0=1e-3) for seed, eta in enumerate([1e-3] * 5 + [1e-2] * 4)]
     configs = [*others[:6], small(3), *others[6:]]
-    runs = train_group(configs, [tmp_path / str(i) for i in range(10)])
+    runs = train_runs(configs, [tmp_path / str(i) for i in range(10)])
     assert content(runs[6].path) == content(alone)
     policies = {content(run.path)[0] for run in runs}
     assert len(policies) == 10
@@ -99,7 +98,7 @@ def test_interruptions_change_nothing(alone: Path, tmp_path: Path) -> None:
         train_config(small(3), out=tmp_path / "first", watch=stop)
     assert not (tmp_path / "first/policy.json").exists()
     outs = [tmp_path / "second", tmp_path / "first"]
-    runs = train_group([small(4), small(3)], outs, resume=True)
+    runs = train_runs([small(4), small(3)], outs, resume=True)
     assert content(runs[1].path) == content(alone)
     # And a finished run stays as it is.
     written = (tmp_path / "first/policy.safetensors").stat().st_mtime_ns
@@ -110,8 +109,8 @@ def test_interruptions_change_nothing(alone: Path, tmp_path: Path) -> None:
 def test_a_run_that_diverges_harms_no_other(alone: Path, tmp_path: Path) -> None:
     configs = [small(3, eta=1e30), small(3)]
     outs = [tmp_path / "bad", tmp_path / "good"]
-    with pytest.raises(TrainingError, match=r"bad diverged by step .* no checkpoint yet"):
-        train_group(configs, outs)
+    with pytest.raises(TrainingError, match=r"bad diverged at step .* no checkpoint yet"):
+        train_runs(configs, outs)
     assert content(outs[1]) == content(alone)
     assert not (outs[0] / "policy.json").exists()
 
@@ -126,10 +125,10 @@ def test_a_run_that_diverges_harms_no_other(alone: Path, tmp_path: Path) -> None
 )
 def test_what_cannot_share_a_program(other: Config, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        check_alike([small(), other])
+        check_compatible([small(), other])
 
 
-def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
+def test_the_lanes_do_what_the_solver_does_alone(no_key_check: None) -> None:
     """Coupled chains; η and σ_k = σ0 (1 − decay)^k reach each lane, call after call."""
     settings: dict[str, Any] = {"thermal_decay": 0.1, "metrics_every": 5}
     configs = [

@@ -1,0 +1,114 @@
+"""How a run starts: its folder, what is refused and warned of, and what a failed start leaves."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mixedne
+from mixedne import InvalidInputError
+from mixedne.cli.main import main
+from mixedne.config import configure
+from mixedne.training.folder import RunFolder
+from mixedne.training.metrics import read_metrics
+
+TINY: dict[str, Any] = {
+    **{"solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4, "collect_steps": 10},
+    **{"updates": 1, "update_after": 10, "evaluate_every": 0, "steps": 20},
+}
+
+
+def test_without_out_every_run_has_a_fresh_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And resuming finds the newest; neighbours with similar names are none of its business."""
+    monkeypatch.chdir(tmp_path)
+    name = "InvertedPendulum-v5-ddpg-gad-delta0-seed0"
+    for other in (f"{name}-old", f"{name}-1", f"{name}0", f"x{name}-7"):
+        (tmp_path / "runs" / other).mkdir(parents=True)
+    paths = [mixedne.train("InvertedPendulum", **TINY).path for _ in range(2)]
+    assert paths == [Path("runs") / name, Path("runs") / f"{name}-2"]
+    assert not [line for line in read_metrics(paths[0]) if line["step"] != 20]
+    (tmp_path / "runs" / f"{name}-9").mkdir()
+    assert mixedne.train("InvertedPendulum", **TINY).path == Path("runs") / f"{name}-10"
+    newest = mixedne.train("InvertedPendulum", **TINY, resume=True).path
+    assert newest == Path("runs") / f"{name}-10"
+    assert mixedne.train("InvertedPendulum", **TINY, seed=1, resume=True).path.is_dir()
+
+
+def test_a_folder_that_another_process_takes_meanwhile_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = configure("InvertedPendulum")
+    first = RunFolder.default(config, resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", lambda *_: iter(()))  # the other folder is not seen yet
+        second = RunFolder.default(config, resume=False)
+    assert second.path == first.path.with_name(f"{first.path.name}-2")
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [("RaisesInReset-v0", "cannot be reset: no reset today"), ("RaisesInStep-v0", "no step today")],
+)
+@pytest.mark.parametrize("out", [None, "run"])
+def test_a_failed_start_is_not_in_the_way_of_the_next(
+    task: str, message: str, out: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with pytest.raises((InvalidInputError, RuntimeError), match=message):
+            mixedne.train(f"probes.faulty:{task}", **TINY, out=out)
+        assert [path for path in tmp_path.rglob("*") if path.name != "runs"] == []
+
+
+def test_a_failed_start_removes_nothing_else(tmp_path: Path) -> None:
+    """Neither an empty folder that the user has made, nor a run that was to be resumed."""
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInputError, match="cannot be reset"):
+        mixedne.train("probes.faulty:RaisesInReset-v0", **TINY, out=tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+    run = mixedne.train("InvertedPendulum", **TINY, out=tmp_path / "run")
+    before = sorted(run.path.rglob("*"))
+    with pytest.raises(InvalidInputError, match="holds a run already"):
+        mixedne.train("InvertedPendulum", **TINY, out=run.path)
+    assert sorted(run.path.rglob("*")) == before
+
+
+def test_a_task_without_a_time_limit_is_found_before_anything_starts(tmp_path: Path) -> None:
+    task = "probes.faulty:NoTimeLimit-v0"
+    with pytest.raises(InvalidInputError, match="NoTimeLimit-v0 has no time limit"):
+        mixedne.train(task, **{**TINY, "evaluate_every": 10}, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert mixedne.train(task, **TINY, out=tmp_path / "run").policy(np.zeros(4)).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "updates"),
+    [
+        ({"update_after": 20}, "learns nothing: it has 20 steps, and updates begin after 20", 0),
+        ({"random_steps": 11}, "most of the run acts at random: 11 of its 20 steps", 1),
+        ({"random_steps": 10}, None, 1),
+    ],
+)
+def test_a_run_that_is_too_short_to_learn_warns_before_it_starts(
+    settings: dict[str, int], message: str | None, updates: int, tmp_path: Path
+) -> None:
+    expected = pytest.warns(UserWarning, match=message) if message else contextlib.nullcontext()
+    with expected:
+        run = mixedne.train("InvertedPendulum", **{**TINY, **settings}, out=tmp_path / "run")
+    assert read_metrics(run.path)[-1]["updates"] == updates
+
+
+def test_the_command_line_says_it_as_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--hidden", "4", "--batch-size", "4", "--collect-steps", "10", "--updates", "1"]
+    task = ["InvertedPendulum-v5", "--agent", "td3", "--solver", "gad", "--steps", "20"]
+    assert main(["train", *task, *small, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().err
+    assert "mixedne: the run learns nothing: it has 20 steps" in said
+    assert "Warning" not in said
