@@ -22,7 +22,8 @@ from mixedne.agents.actor_critic import open_carry
 from mixedne.games import make_formulation
 from mixedne.optimizers.langevin import standard_normal_like
 from mixedne.solvers import Controls, Oracle, Solver, SolverState
-from mixedne.training.program import Plan, make_update, no_normaliser
+from mixedne.training.normaliser import no_normaliser
+from mixedne.training.off_policy import Plan, make_program
 
 S, A, N, TURNS = 3, 2, 4, 8
 DELTA, GAMMA, TAU = 0.3, 0.9, 0.8
@@ -458,7 +459,7 @@ def test_the_program_makes_the_papers_steps() -> None:
     padded = Controls(
         jnp.array([2, 3, 1, *5 * [1]], jnp.int32), jnp.array([0.05, 0.04, 0.03, *5 * [0.0]])
     )
-    update = make_update(agent, make_solver, columns, noisy=True)
+    update = make_program(agent, make_solver, columns, noisy=True)
     plan = Plan(jnp.asarray(3, jnp.int32), padded)
     last = jax.tree.map(lambda x: x[5], given.transitions)
     state, report = update(first, rows, no_normaliser(S), plan, key)

@@ -18,10 +18,10 @@ from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.collection import transition_sizes
 from mixedne.training.metrics import read_metrics
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout
 from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
-from mixedne.training.updates import Updater
 from probes.compilation import compiled_once
 from probes.environments import two_player_reward
 
@@ -64,7 +64,7 @@ class Trained:
         task = resolve_task(config.task)
         self._agent = make_agent(config, task)
         layout = Layout(transition_sizes(task, formulation_of(config)))
-        template = Updater(config, self._agent, layout).init()
+        template = OffPolicyUpdater(config, self._agent, layout).init(config.seed)
         checkpoint = next(load_checkpoints(out / "checkpoint"))
         assert checkpoint.step == config.steps
         self._state = restore_tree(template, checkpoint.tensors, "state")

@@ -17,10 +17,11 @@ from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.program import no_normaliser
+from mixedne.training.normaliser import no_normaliser
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
-from mixedne.training.updates import Updater
+from mixedne.training.updates import RunInputs, inner_steps
 from probes.compilation import compiled_once
 
 TASK = "InvertedPendulum-v5"
@@ -83,18 +84,20 @@ class Program:
             return agent.oracle(feed)
 
         counted: Agent = agent._replace(oracle=counting)
-        self.updater = Updater(config, counted, layout)
+        self.updater = OffPolicyUpdater(config, counted, layout)
         self.replay = Replay.create(None, layout.width, 64, 0)
         self.replay.append(random_rows(layout))
         self.normaliser = no_normaliser(task.observation_size)
 
     def cycle(self, state: SolverState, done: int) -> SolverState:
-        after, reports = self.updater.update(state, self.replay, self.normaliser, done)
-        assert sum(len(call.inner_steps) for call, _ in reports) == self.config.updates
+        inputs = RunInputs(self.config, state, self.replay, self.normaliser)
+        [(after, calls)] = self.updater.advance([inputs], done, self.config.updates)
+        moves = self.config.updates // self.config.policy_delay
+        assert sum(call["moves"] for call in calls) == moves
         return after
 
     def run(self, cycles: int) -> SolverState:
-        state = self.updater.init()
+        state = self.updater.init(self.config.seed)
         for i in range(cycles):
             state = self.cycle(state, i * UPDATES)
         return state
@@ -152,7 +155,7 @@ def distance(one: Any, other: Any) -> float:
 def test_the_battery(config: Config) -> None:
     """What must hold of each; in one test, so that each is compiled only once."""
     here = program(config)
-    first = here.updater.init()
+    first = here.updater.init(config.seed)
     shapes, start = described(first), jax.tree.map(np.array, first.players)
     assert (first.players.adversary is None) == (config.delta == 0)
 
@@ -172,13 +175,13 @@ def test_the_battery(config: Config) -> None:
 
     # Deterministic by seed; and cut anywhere: what a checkpoint holds goes on to the same end.
     same(two, here.run(2))
-    same(two, here.cycle(restore_tree(here.updater.init(), stored, ""), UPDATES))
+    same(two, here.cycle(restore_tree(here.updater.init(config.seed), stored, ""), UPDATES))
 
     # Compiled once, whatever K_t did and wherever the state came from.
     assert here.traces == 1
     if config.solver == "mixedne-ld" and config.delta > 0:
         t = np.arange(1, 2 * UPDATES + 1)
-        assert len(set(here.updater.inner_steps(t).tolist())) == 4
+        assert len(set(inner_steps(config, t).tolist())) == 4
 
 
 def test_another_seed_is_another_run() -> None:
@@ -232,7 +235,7 @@ def test_targets_follow_slowly() -> None:
     """τ = 1 holds the targets where they began; τ = 0 puts them where the networks are."""
     config = REGISTRY["ddpg-gad-nr-mdp-0.1"]
     held = Program(dataclasses.replace(config, tau=1.0))
-    first = held.updater.init()
+    first = held.updater.init(config.seed)
     start = jax.tree.map(np.array, (first.carry.target_critics, first.carry.target_players))
     learner = held.cycle(first, 0).carry
     same((learner.target_critics, learner.target_players), start)

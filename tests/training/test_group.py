@@ -17,12 +17,13 @@ from mixedne.errors import TrainingError
 from mixedne.solvers import Controls, mixedne_ld, solve
 from mixedne.training.assembly import make_vpg
 from mixedne.training.group import check_alike
-from mixedne.training.lanes import Program
 from mixedne.training.loop import Status
 from mixedne.training.metrics import read_metrics
+from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.run import train_config, train_group
 from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
+from mixedne.training.updates import RunInputs
 from probes.compilation import compiled_once
 
 TIMES = ("seconds", "steps_per_second")
@@ -137,12 +138,12 @@ def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
         small(0, eta=1e-3, sigma0=0.1, **settings),
         small(1, eta=2e-3, sigma0=0.3, **settings),
     ]
-    program = Program(configs[0])
-    states = [program.init(config.seed) for config in configs]
+    updater = OnPolicyUpdater(configs[0])
+    states = [updater.init(config.seed) for config in configs]
     for done, count in ((0, 5), (5, 3)):
-        ended = program.advance(configs, states, done, count)
+        ended = updater.advance(list(map(RunInputs, configs, states)), done, count)
         states = [state for state, _ in ended]
-    assert program._call._cache_size() == 1  # type: ignore[attr-defined]
+    assert updater._program._cache_size() == 1  # type: ignore[attr-defined]
     agent = make_vpg(configs[0])
     optimizer = optimizers.langevin(1e-3, 0.1, decay=0.99, epsilon=1e-8)
     solver = mixedne_ld(agent.oracle, optimizer, damping=0.9, inner="coupled")
@@ -154,7 +155,7 @@ def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
 
     for config, state in zip(configs, states, strict=True):
         sigma = [config.sigma0 * 0.9**k for k in range(1, 9)]
-        start, run_key = program.init(config.seed), key(config.seed, Stream.UPDATE)
+        start, run_key = updater.init(config.seed), key(config.seed, Stream.UPDATE)
         expected = alone(run_key, start, jnp.array(sigma), jnp.float32(config.eta))
         assert is_finite(tree_tensors(expected.players, "players"))
         jax.tree.map(

@@ -4,6 +4,6 @@
 ``run``           ``mixedne.train``
 ``loop``          collect, update, tell, evaluate, save
 ``collection``    the players act in the task
-``updates``       outer steps, packed into calls of the compiled ``program``
+``updates``       one protocol for outer steps: ``off_policy`` and ``on_policy``
 ``checkpoints``   saving, and going on after a crash
 """

@@ -15,7 +15,7 @@ from mixedne.policies import Policy, PolicySpec
 from mixedne.solvers import Oracle, Solver
 from mixedne.tasks import Task
 from mixedne.training import toy_world
-from mixedne.training.program import Normaliser
+from mixedne.training.normaliser import Normaliser
 from mixedne.types import Players
 
 

@@ -15,18 +15,18 @@ from mixedne.config import Config
 from mixedne.config.compatible import LANES, program_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.policies import Policy
-from mixedne.schedules import thermal_noise
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import make_policies
 from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_checkpoint
 from mixedne.training.folder import RunFolder
 from mixedne.training.journal import Journal
-from mixedne.training.lanes import Program, Report
 from mixedne.training.loop import Status, passed
 from mixedne.training.metrics import player_distance
-from mixedne.training.program import no_normaliser
+from mixedne.training.normaliser import no_normaliser
+from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
+from mixedne.training.updates import RunInputs, UpdateMetrics, noise_scale
 from mixedne.types import Players
 
 
@@ -83,14 +83,15 @@ class Lane:
         nothing = no_normaliser(self.task.observation_size)
         return make_policies(self.config, self.task, head, self.state.players, nothing)
 
-    def tell(self, report: Report, steps_per_second: float) -> None:
+    def tell(self, metrics: UpdateMetrics, steps_per_second: float) -> None:
         """Write what a call has told."""
         config, adversary = self.config, self.state.players.adversary
-        noise = float(thermal_noise(config.sigma0, config.thermal_decay)(self.step))
-        self.mean_return = float(report.mean_return)
-        self.turns += int(report.turns)
+        self.mean_return = metrics["returns"] / metrics["rollouts"]
+        self.turns += int(metrics["rollouts"])
         episodes = self.turns * config.trajectories
-        norms = report.gradient_norms
+        agent_norm, adversary_norm = (
+            metrics[f"{player}_gradient_norm"] / metrics["moves"] for player in Players._fields
+        )
         self.journal.write(
             {
                 "kind": "training",
@@ -99,12 +100,12 @@ class Lane:
                 "episodes": episodes,
                 "samples": episodes * config.horizon,
                 "inner_steps": config.inner_steps,
-                "temperature": noise if config.solver == "mixedne-ld" else 0.0,
+                "temperature": float(noise_scale(config, self.step)),
                 "seconds": round(self.seconds, 3),
                 "steps_per_second": round(steps_per_second, 1),
                 "return_mean": self.mean_return,
-                "agent_gradient_norm": float(norms.agent),
-                "adversary_gradient_norm": None if adversary is None else float(norms.adversary),
+                "agent_gradient_norm": agent_norm,
+                "adversary_gradient_norm": None if adversary is None else adversary_norm,
                 "player_distance": None if adversary is None else player_distance(self.state),
             }
         )
@@ -162,7 +163,7 @@ class Group:
         """Ready to begin."""
         check_alike(configs)
         self._config = configs[0]
-        self._program = Program(configs[0])
+        self._program = OnPolicyUpdater(configs[0])
         self._lanes = [
             Lane(config, folder, self._program.init(config.seed))
             for config, folder in zip(configs, folders, strict=True)
@@ -213,16 +214,16 @@ class Group:
         count = min(config.metrics_every - before % config.metrics_every, config.steps - before)
         started = time.perf_counter()
         ended = self._program.advance(
-            [lane.config for lane in lanes], [lane.state for lane in lanes], before, count
+            [RunInputs(lane.config, lane.state) for lane in lanes], before, count
         )
         seconds = (time.perf_counter() - started) / len(lanes)
-        for lane, (state, report) in zip(lanes, ended, strict=True):
+        for lane, (state, [metrics]) in zip(lanes, ended, strict=True):
             lane.state, lane.step = state, before + count
             lane.seconds += seconds
-            if not (lane.is_finite() and np.isfinite(report.mean_return)):
+            if not (lane.is_finite() and np.isfinite(metrics["returns"])):
                 lane.fail()
                 continue
-            lane.tell(report, count / seconds)
+            lane.tell(metrics, count / seconds)
             if passed(before, lane.step, config.evaluate_every):
                 lane.journal.evaluate(self._agent_of(lane), lane.step)
             if passed(before, lane.step, config.checkpoint_every) and lane.is_active:

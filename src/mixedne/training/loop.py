@@ -24,11 +24,11 @@ from mixedne.training.collection import Collector, Finished, transition_sizes
 from mixedne.training.folder import RunFolder
 from mixedne.training.journal import Journal
 from mixedne.training.metrics import Window, training_line
-from mixedne.training.normaliser import RunningMoments
-from mixedne.training.program import Normaliser
+from mixedne.training.normaliser import Normaliser, RunningMoments
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
-from mixedne.training.updates import Updater
+from mixedne.training.updates import RunInputs, inner_steps, noise_scale
 from mixedne.types import Players
 
 
@@ -63,7 +63,7 @@ class Trainer:
         self._formulation = formulation_of(config)
         self._agent = make_agent(config, self.task)
         self._layout = Layout(transition_sizes(self.task, self._formulation))
-        self._updater = Updater(config, self._agent, self._layout)
+        self._updater = OffPolicyUpdater(config, self._agent, self._layout)
         self._collector = Collector(
             self.task,
             self._formulation,
@@ -75,7 +75,7 @@ class Trainer:
         """Environment steps taken."""
         self._cycle = 0
         self._updates = 0
-        self._state: SolverState = self._updater.init()
+        self._state: SolverState = self._updater.init(config.seed)
         self._moments = RunningMoments.empty(self.task.observation_size)
         self._window = Window()
         self._returns: list[float] = []
@@ -147,16 +147,15 @@ class Trainer:
             self._update(replay)
 
     def _update(self, replay: Replay) -> None:
-        self._state, reports = self._updater.update(
-            self._state, replay, self._normaliser(), self._updates
-        )
-        for call, report in reports:
-            if not np.isfinite([report.payoff, *report.sums]).all():
+        inputs = RunInputs(self.config, self._state, replay, self._normaliser())
+        [(self._state, calls)] = self._updater.advance([inputs], self._updates, self.config.updates)
+        for metrics in calls:
+            if not np.isfinite(list(metrics.values())).all():
                 raise TrainingError(
                     f"training diverged at step {self.step}: the critic's loss or values are not "
                     f"finite; {self._kept()}"
                 )
-            self._window.add_report(call, report)
+            self._window.add(**metrics)
         self._updates += self.config.updates
 
     def _kept(self) -> str:
@@ -197,8 +196,8 @@ class Trainer:
             step=self.step,
             updates=self._updates,
             episodes=self._collector.episode.number,
-            inner_steps=int(self._updater.inner_steps(t)),
-            temperature=float(self._updater.temperature(t)),
+            inner_steps=int(inner_steps(self.config, t)),
+            temperature=float(noise_scale(self.config, t)),
             seconds=round(self._seconds, 3),
             steps_per_second=round(steps_per_second, 1),
         )
@@ -211,7 +210,7 @@ class Trainer:
             self.config.steps,
             steps_per_second,
             float(np.mean(self._returns)) if self._returns else None,
-            int(self._updater.inner_steps(max(self._updates, 1))),
+            int(inner_steps(self.config, max(self._updates, 1))),
             self._journal.evaluated,
         )
 

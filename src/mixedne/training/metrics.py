@@ -13,8 +13,6 @@ import numpy as np
 
 from mixedne.errors import InvalidInputError
 from mixedne.solvers import SolverState
-from mixedne.training.program import Report
-from mixedne.training.updates import Call
 
 
 @dataclass
@@ -27,20 +25,6 @@ class Window:
         """Add to the sums."""
         for name, value in values.items():
             self.sums[name] = self.sums.get(name, 0.0) + float(value)
-
-    def add_report(self, call: Call, report: Report) -> None:
-        """Add what a call of the compiled program told."""
-        self.add(
-            calls=1,
-            payoff=report.payoff,
-            turns=int(np.sum(call.inner_steps)),
-            moves=call.moves,
-            critic_loss=report.sums.critic_loss,
-            value=report.sums.value,
-            target=report.sums.target,
-            agent_gradient_norm=report.gradient_norms.agent,
-            adversary_gradient_norm=report.gradient_norms.adversary,
-        )
 
     def mean(self, name: str, count: str) -> float | None:
         """A mean; None where nothing was counted."""
@@ -59,9 +43,9 @@ def training_line(window: Window, state: SolverState, **more: Any) -> dict[str, 
         "episodes_ended": int(window.sums.get("episodes", 0)),
         "return_mean": window.mean("returns", "episodes"),
         "length_mean": window.mean("lengths", "episodes"),
-        "critic_loss": window.mean("critic_loss", "turns"),
-        "value_mean": window.mean("value", "turns"),
-        "target_mean": window.mean("target", "turns"),
+        "critic_loss": window.mean("critic_loss", "minibatches"),
+        "value_mean": window.mean("value", "minibatches"),
+        "target_mean": window.mean("target", "minibatches"),
         "payoff": window.mean("payoff", "calls"),
         "agent_gradient_norm": window.mean("agent_gradient_norm", "moves"),
         "adversary_gradient_norm": norm,
