@@ -9,6 +9,12 @@ PyTree: TypeAlias = Any
 Payoff: TypeAlias = Callable[[PyTree, PyTree], Any]
 """The agent's payoff J(θ, ω): a scalar. The adversary receives its negative."""
 
+ACTIVATIONS = ("tanh", "relu")
+"""Activation functions by name: ``policies`` has them in NumPy, ``agents.networks`` in JAX."""
+
+LAYER_NORM_EPSILON = 1e-6
+"""Added to the variance by layer norm, in both."""
+
 T = TypeVar("T")
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mixedne import Players
-from mixedne.agents import Transition
 from mixedne.config import configure
 from mixedne.games import make_formulation
 from mixedne.policies import Policy, load_policy
@@ -74,16 +73,9 @@ class Trained:
 
     def values(self) -> Any:
         """What the critic makes of both players' actions, where −1 and where +1 is seen."""
-        nothing = jnp.zeros(1)
+        state = self._state
         return np.array(
-            [
-                self._agent.payoff(
-                    self._state.carry,
-                    self._state.players,
-                    Transition(s[None], jnp.zeros((1, 1)), nothing, nothing, s[None]),
-                )
-                for s in jnp.asarray(SIGNS)
-            ]
+            [self._agent.payoff(state.carry, state.players, s[None]) for s in jnp.asarray(SIGNS)]
         )
 
     def actions(self) -> Players[Any]:

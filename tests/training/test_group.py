@@ -146,12 +146,12 @@ def test_the_lanes_do_what_the_solver_does_alone(cache: None) -> None:
     assert updater._program._cache_size() == 1  # type: ignore[attr-defined]
     agent = make_vpg(configs[0])
     optimizer = optimizers.langevin(1e-3, 0.1, decay=0.99, epsilon=1e-8)
-    solver = mixedne_ld(agent.oracle, optimizer, damping=0.9, inner="coupled")
+    solver = mixedne_ld(agent.oracle(), optimizer, damping=0.9, inner="coupled")
 
     @jax.jit
-    def alone(key: jax.Array, state: Any, temperature: jax.Array, eta: jax.Array) -> Any:
-        controls = Controls(jnp.full(8, 2), temperature, jnp.full(8, eta))
-        return solve(solver, key, state._replace(carry=agent.open_carry()), controls)[0]
+    def alone(key: jax.Array, state: Any, noise_scale: jax.Array, eta: jax.Array) -> Any:
+        controls = Controls(jnp.full(8, 2), noise_scale, jnp.full(8, eta))
+        return solve(solver, key, state._replace(carry=agent.init_carry()), controls)[0]
 
     for config, state in zip(configs, states, strict=True):
         sigma = [config.sigma0 * 0.9**k for k in range(1, 9)]

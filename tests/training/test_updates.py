@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixedne import Players
-from mixedne.agents.actor_critic import Sums
 from mixedne.config import Config, configure
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
 from mixedne.training.normaliser import Normaliser
-from mixedne.training.off_policy import CallMetrics, OffPolicyUpdater
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, generator
 from mixedne.training.updates import RunInputs, inner_steps, noise_scale
@@ -97,14 +95,14 @@ def test_noise_follows_the_outer_counter() -> None:
             assert plan.steps == steps
             for i in range(steps):
                 exact = 0.01 * math.exp((call.first + i) * math.log1p(-5e-5))
-                assert plan.controls.temperature[i] == np.float32(exact) == pytest.approx(exact)
+                assert plan.controls.noise_scale[i] == np.float32(exact) == pytest.approx(exact)
             np.testing.assert_array_equal(plan.controls.inner_steps[:steps], call.inner_steps)
-            assert plan.controls.temperature.shape == (updater.capacity,)  # never another program
-            assert (plan.controls.temperature[steps:] == 0).all()
+            assert plan.controls.noise_scale.shape == (updater.capacity,)  # never another program
+            assert (plan.controls.noise_scale[steps:] == 0).all()
 
 
 @pytest.mark.parametrize("wishes", [{"solver": "gad"}, {"solver": "extra-adam"}, {"agent": "sac"}])
-def test_solvers_without_chains_have_one_step_and_no_heat(wishes: dict[str, Any]) -> None:
+def test_solvers_without_chains_have_one_step_and_no_noise(wishes: dict[str, Any]) -> None:
     config, t = configured(**wishes), np.array([1, 300_000])
     assert inner_steps(config, t).tolist() == [1, 1]
     assert noise_scale(config, t).tolist() == [0, 0]
@@ -142,8 +140,7 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
 
     def program(state: Any, rows: Any, normaliser: Any, plan: Any, key: Any) -> Any:
         fed.append((rows.copy(), plan, jax.random.key_data(key).tolist()))
-        zero: Any = np.zeros([])
-        return state, CallMetrics(Sums(zero, zero, zero), Players(zero, zero), zero)
+        return state, {"payoff": np.zeros([])}
 
     monkeypatch.setattr(updater, "_program", program)
 

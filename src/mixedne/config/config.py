@@ -15,8 +15,8 @@ from mixedne.config import presets
 from mixedne.config.unused import without_effect
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.games import make_formulation
-from mixedne.policies import ACTIVATIONS
 from mixedne.tasks import JAX_TASKS, resolve_task
+from mixedne.types import ACTIVATIONS
 
 AGENTS = ("ddpg", "td3", "sac", "vpg")
 SOLVERS = ("mixedne-ld", "gad", "extra-adam")
@@ -67,7 +67,7 @@ class Config:
     gamma: float = 0.99
     """γ, the discount factor."""
     tau: float = 0.999
-    """τ, the share of the target networks that an update keeps."""
+    """τ, the share of the target networks that an update keeps (elsewhere often 1 − τ)."""
     batch_size: int = 128
     """N, transitions in a minibatch."""
     replay_size: int = 1_000_000
@@ -125,6 +125,8 @@ class Config:
     """First weight α of the entropy (SAC)."""
     target_entropy: float | None = None
     """The entropy that α steers to (SAC); by default minus the number of actions."""
+    entropy_coefficient: float | None = None
+    """A fixed α (SAC); by default it is learned."""
 
     horizon: int = 500
     """H, steps of an episode (vpg)."""
@@ -132,6 +134,10 @@ class Config:
     """Episodes that are played for one gradient (vpg)."""
     normalise_returns: bool = False
     """Shift and scale the returns of a gradient to mean 0 and deviation 1 (vpg)."""
+    gamma_weights: bool = True
+    """Weight each step's gradient by γ^t (vpg)."""
+    share_factors: bool = True
+    """Scale the players' gradients by 1 − δ and δ, as printed (vpg)."""
     clip_gradient: float | None = None
     """The largest norm of a player's gradient (vpg); by default there is none."""
 
@@ -187,6 +193,7 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "eta": _POSITIVE,
     "critic_learning_rate": _POSITIVE,
     "initial_temperature": _POSITIVE,
+    "entropy_coefficient": _POSITIVE,
     "clip_gradient": _POSITIVE,
     "evaluate_masses": _POSITIVE,
     "evaluate_rhos": _SHARE,

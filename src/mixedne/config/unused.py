@@ -14,13 +14,16 @@ _DETERMINISTIC_ONLY = (
     *("sigma", "policy_delay", "critics", "target_noise", "target_noise_clip"),
     *("inner_growth", "inner_max"),
 )
-_SAC_ONLY = ("initial_temperature", "target_entropy")
+_SAC_ONLY = ("initial_temperature", "target_entropy", "entropy_coefficient")
 _ACTOR_CRITIC_ONLY = (
     *("critic_layer_norm", "critic_optimizer", "critic_learning_rate", "critic_weight_decay"),
     *("normalise_observations", "tau", "batch_size", "replay_size"),
     *("collect_steps", "updates", "random_steps", "update_after"),
 )
-_VPG_ONLY = ("inner_steps", "horizon", "trajectories", "normalise_returns", "clip_gradient")
+_VPG_ONLY = (
+    *("inner_steps", "horizon", "trajectories", "normalise_returns", "clip_gradient"),
+    *("gamma_weights", "share_factors"),
+)
 
 
 def without_effect(agent: str, solver: str | None) -> dict[str, tuple[str, ...]]:

@@ -36,7 +36,7 @@ def training_line(window: Window, state: SolverState, **more: Any) -> dict[str, 
     """A line of training metrics."""
     adversary = state.players.adversary is not None
     norm = window.mean("adversary_gradient_norm", "moves") if adversary else None
-    log_temperature = getattr(state.carry, "log_temperature", None)
+    log_alpha = getattr(state.carry, "log_alpha", None)
     return {
         "kind": "training",
         **more,
@@ -50,7 +50,7 @@ def training_line(window: Window, state: SolverState, **more: Any) -> dict[str, 
         "agent_gradient_norm": window.mean("agent_gradient_norm", "moves"),
         "adversary_gradient_norm": norm,
         "player_distance": player_distance(state) if adversary else None,
-        "entropy_weight": None if log_temperature is None else float(np.exp(log_temperature)),
+        "entropy_weight": None if log_alpha is None else float(np.exp(log_alpha)),
     }
 
 

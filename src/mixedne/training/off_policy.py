@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mixedne.agents import Agent
-from mixedne.agents.actor_critic import Feed, Sums, Transition, open_carry
+from mixedne.agents import Agent, Batches, Transition
+from mixedne.agents.critics import batch_at
 from mixedne.config import Config
 from mixedne.optimizers.langevin import standard_normal_like
-from mixedne.solvers import Controls, Oracle, Solver, SolverState
-from mixedne.training.assembly import solver_maker
+from mixedne.solvers import Carry, Controls, ExtraArgs, Oracle, Solver, SolverState
+from mixedne.training.assembly import make_solver
 from mixedne.training.normaliser import Normaliser
 from mixedne.training.replay import Layout
 from mixedne.training.streams import Stream, generator, key
@@ -53,18 +53,8 @@ class Plan(NamedTuple):
     """K_t and σ_t, ``capacity`` entries each."""
 
 
-class CallMetrics(NamedTuple):
-    """What the program returns beside the state."""
-
-    sums: Sums
-    """Over its minibatches."""
-    gradient_norms: Players
-    """Sums over its outer steps."""
-    payoff: jax.Array
-    """Mean value of both players' actions on the last minibatch, after the last step."""
-
-
-Program = Callable[[SolverState, Any, Normaliser, Plan, jax.Array], tuple[SolverState, CallMetrics]]
+Metrics = dict[str, jax.Array]
+Program = Callable[[SolverState, Any, Normaliser, Plan, jax.Array], tuple[SolverState, Metrics]]
 
 
 class OffPolicyUpdater:
@@ -76,7 +66,7 @@ class OffPolicyUpdater:
         """Compiles at the first call."""
         self._config = config
         self._agent = agent
-        self._make_solver = solver_maker(config)
+        self._make_solver = functools.partial(make_solver, config)
         is_langevin = config.solver == "mixedne-ld"
         noisy = is_langevin and config.sigma0 > 0
         self._program = make_program(agent, self._make_solver, layout.columns, noisy=noisy)
@@ -87,9 +77,9 @@ class OffPolicyUpdater:
 
     def init(self, seed: int) -> SolverState:
         """The state before the first update; its carry is the agent's critic state."""
-        players, learner = jax.jit(self._agent.init)(key(seed, Stream.NETWORKS))
-        unused = Oracle(lambda carry, own, opponent: own)
-        state = self._make_solver(unused).init(players, learner)
+        players, critic = jax.jit(self._agent.init)(key(seed, Stream.NETWORKS))
+        without_batches = self._agent.oracle(None)
+        state = self._make_solver(without_batches).init(players, critic)
         return jax.tree.map(jnp.copy, state)  # buffers of its own for every leaf
 
     def advance(
@@ -109,7 +99,7 @@ class OffPolicyUpdater:
                 state, self._rows, run.normaliser, self._plan(call), call_key
             )
             # Waiting for the result also frees the rows for the next call.
-            metrics.append(_update_metrics(call, jax.device_get(found)))
+            metrics.append(_update_metrics(call, found))
         return [(state, metrics)]
 
     def calls(self, first: int, count: int) -> Iterator[Call]:
@@ -139,58 +129,45 @@ class OffPolicyUpdater:
 
 def make_program(
     agent: Agent,
-    make_solver: Callable[[Oracle], Solver],
+    make_solver: Callable[[Oracle, ExtraArgs | None], Solver],
     columns: Mapping[str, slice],
     *,
     noisy: bool,
 ) -> Program:
     """Compile (state, rows, normaliser, plan, key) → (state, metrics).
 
-    ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``. The
-    state's carry is the agent's critic state. ``noisy``: draw the noise of Langevin steps. The
-    state given is used up.
+    ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``.
+    ``noisy``: draw the noise of Langevin steps, in bulk. The state given is used up.
     """
 
     @functools.partial(jax.jit, donate_argnums=0)
     def program(
         state: SolverState, rows: jax.Array, normaliser: Normaliser, plan: Plan, key: jax.Array
-    ) -> tuple[SolverState, CallMetrics]:
+    ) -> tuple[SolverState, Metrics]:
         normals_key, noise_key, solver_key = jax.random.split(key, 3)
         transitions = _unpack(rows, columns, normaliser)
         capacity, batch, action_size = transitions.action.shape
-        normals = (
-            jax.random.normal(normals_key, (capacity, agent.draws, batch, action_size))
-            if agent.draws
-            else None
-        )
+        shape = (capacity, agent.normals_per_batch, batch, action_size)
+        normals = jax.random.normal(normals_key, shape) if agent.normals_per_batch else None
+        batches = Batches(transitions, normals)
         noise = _noise(noise_key, state.players, capacity) if noisy else None
-        solver = make_solver(agent.oracle(Feed(transitions, normals, noise)))
-        state = state._replace(carry=open_carry(state.carry))
-        state, norms = outer_steps(
-            solver,
-            solver_key,
-            state,
-            plan.steps,
-            lambda i: jax.tree.map(lambda x: x[i], plan.controls),
-        )
-        learner, turn, sums = state.carry
-        last = jax.tree.map(lambda x: x[turn - 1], transitions)
-        metrics = CallMetrics(sums, norms, agent.payoff(learner, state.players, last))
-        return state._replace(carry=learner), metrics
+
+        def extra_args(carry: Carry) -> dict[str, Any]:
+            return {"noise": batch_at(noise, carry.batch - 1)}
+
+        solver = make_solver(agent.oracle(batches), extra_args if noisy else None)
+
+        def controls_at(i: jax.Array) -> Controls:
+            return jax.tree.map(lambda x: x[i], plan.controls)
+
+        return outer_steps(agent, solver, solver_key, state, plan.steps, controls_at, batches)
 
     return program
 
 
-def _update_metrics(call: Call, found: CallMetrics) -> UpdateMetrics:
-    return {
-        "calls": 1,
-        "payoff": float(found.payoff),
-        "minibatches": int(np.sum(call.inner_steps)),
-        "moves": call.moves,
-        **{name: float(value) for name, value in found.sums._asdict().items()},
-        "agent_gradient_norm": float(found.gradient_norms.agent),
-        "adversary_gradient_norm": float(found.gradient_norms.adversary),
-    }
+def _update_metrics(call: Call, found: Metrics) -> UpdateMetrics:
+    counts = {"calls": 1, "minibatches": int(np.sum(call.inner_steps)), "moves": call.moves}
+    return {**counts, **{name: float(value) for name, value in jax.device_get(found).items()}}
 
 
 def _unpack(rows: jax.Array, columns: Mapping[str, slice], normaliser: Normaliser) -> Transition:

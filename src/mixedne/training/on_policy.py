@@ -15,21 +15,11 @@ import numpy as np
 from mixedne.config import Config
 from mixedne.config.compatible import LANES
 from mixedne.solvers import Controls, SolverState
-from mixedne.training.assembly import make_vpg, solver_maker
+from mixedne.training.assembly import make_solver, make_vpg
 from mixedne.training.streams import Stream, key
 from mixedne.training.updates import RunInputs, UpdateMetrics, noise_scale, outer_steps
-from mixedne.types import Players
 
-
-class CallMetrics(NamedTuple):
-    """What the program returns of one run beside its state."""
-
-    returns: jax.Array
-    """Sum over rollouts of their episodes' mean undiscounted return."""
-    rollouts: jax.Array
-    """How often episodes were played."""
-    gradient_norms: Players
-    """Sums over outer steps."""
+Metrics = dict[str, jax.Array]
 
 
 class OwnInputs(NamedTuple):
@@ -52,13 +42,14 @@ class OnPolicyUpdater:
         """For runs like this one; compiles at the first call."""
         self._config = config
         self._agent = make_vpg(config)
-        self._solver = solver_maker(config)(self._agent.oracle)
+        self._solver = make_solver(config, self._agent.oracle())
         self._program = jax.jit(self._outer_steps)
         self.policy_head = self._agent.policy_head
 
     def init(self, seed: int) -> SolverState:
         """The state before the first update."""
-        return self._solver.init(self._agent.init(key(seed, Stream.NETWORKS)))
+        players, critic = self._agent.init(key(seed, Stream.NETWORKS))
+        return self._solver.init(players, critic)
 
     def advance(
         self, runs: Sequence[RunInputs], done: int, count: int
@@ -80,35 +71,20 @@ class OnPolicyUpdater:
         padding = [given[-1]] * (LANES - len(given))
         ended = self._program([*given, *padding], np.int32(count))
         return [
-            (state, [_update_metrics(count, jax.device_get(found))])
+            (state, [{"calls": 1, "moves": count, **jax.tree.map(float, jax.device_get(found))}])
             for state, found in ended[: len(runs)]
         ]
 
     def _outer_steps(
         self, runs: Sequence[tuple[SolverState, OwnInputs]], count: jax.Array
-    ) -> list[tuple[SolverState, CallMetrics]]:
-        def one_run(state: SolverState, own: OwnInputs) -> tuple[SolverState, CallMetrics]:
+    ) -> list[tuple[SolverState, Metrics]]:
+        def one_run(state: SolverState, own: OwnInputs) -> tuple[SolverState, Metrics]:
             def controls_at(i: jax.Array) -> Controls:
                 sigma = jax.lax.dynamic_index_in_dim(own.noise_scale, i, keepdims=False)
                 return Controls(self._config.inner_steps, sigma, own.eta)
 
-            state = state._replace(carry=self._agent.open_carry())
-            state, norms = outer_steps(self._solver, own.key, state, count, controls_at)
-            played = state.carry
-            metrics = CallMetrics(played.returns, played.turns, norms)
-            return state._replace(carry=None), metrics
+            return outer_steps(self._agent, self._solver, own.key, state, count, controls_at)
 
         together = jax.tree.map(lambda *parts: jnp.stack(parts), *runs)
         ended = jax.vmap(one_run)(*together)
         return [jax.tree.map(lambda x, i=i: x[i], ended) for i in range(LANES)]
-
-
-def _update_metrics(count: int, found: CallMetrics) -> UpdateMetrics:
-    return {
-        "calls": 1,
-        "moves": count,
-        "rollouts": int(found.rollouts),
-        "returns": float(found.returns),
-        "agent_gradient_norm": float(found.gradient_norms.agent),
-        "adversary_gradient_norm": float(found.gradient_norms.adversary),
-    }

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from mixedne.agents import Agent, Batches
 from mixedne.config import Config
 from mixedne.schedules import thermal_noise, warmup_steps
 from mixedne.solvers import Controls, Solver, SolverState
@@ -79,19 +80,28 @@ def noise_scale(config: Config, t: Any) -> Any:
 
 
 def outer_steps(
+    agent: Agent,
     solver: Solver,
     key: jax.Array,
     state: SolverState,
     count: Any,
     controls_at: Callable[[jax.Array], Controls],
-) -> tuple[SolverState, Players]:
-    """Outer steps 0 … count − 1 of a compiled call; also the sums of the gradients' norms."""
+    batches: Batches | None = None,
+) -> tuple[SolverState, dict[str, jax.Array]]:
+    """What every compiled program does: ``count`` outer steps, and their metrics.
+
+    Between programs the state's carry is the agent's critic state.
+    """
 
     def step(i: jax.Array, at: tuple[SolverState, Players]) -> tuple[SolverState, Players]:
         state, norms = at
         state, info = solver.step(key, state, controls_at(i))
         return state, jax.tree.map(jnp.add, norms, info.gradient_norm)
 
+    state = state._replace(carry=agent.init_carry(state.carry))
     none = Players(jnp.zeros([]), jnp.zeros([]))
-    result: tuple[SolverState, Players] = jax.lax.fori_loop(0, count, step, (state, none))
-    return result
+    state, norms = jax.lax.fori_loop(0, count, step, (state, none))
+    critic, metrics = agent.finish(state.carry, state.players, batches)
+    for player, norm in norms._asdict().items():
+        metrics[f"{player}_gradient_norm"] = norm
+    return state._replace(carry=critic), metrics
