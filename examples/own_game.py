@@ -17,7 +17,7 @@ def play(solver: solvers.Solver, steps: int) -> Players:
 
 quadratic = solvers.payoff_oracle(lambda x, y: -(x**2) / 2 + x * y / 2 + y**2 / 2)
 bilinear = solvers.payoff_oracle(lambda x, y: x * y)
-sampled = play(solvers.mixedne_ld(quadratic, optimizers.sgld(0.1, temperature=0.01)), 200)
+sampled = play(solvers.mixedne_ld(quadratic, optimizers.sgld(0.1, noise_scale=0.01)), 200)
 found = play(solvers.extra_gradient(bilinear, optimizers.extra_sgd(0.3)), 200)
 print(f"MixedNE-LD on −½θ² + ½θω + ½ω²: θ = {sampled.agent:.3f}, ω = {sampled.adversary:.3f}")
 print(f"extra-gradient on θω: θ = {found.agent:.1e}, ω = {found.adversary:.1e}")

@@ -73,7 +73,7 @@ def test_one_undamped_inner_step_is_plain_langevin(key: jax.Array) -> None:
     np.testing.assert_array_equal(np.ravel(state.players), np.ravel(expected))
 
 
-def test_zero_temperature_single_step_is_gad_with_rmsprop() -> None:
+def test_a_single_step_without_noise_is_gad_with_rmsprop() -> None:
     cold = mixedne_ld(BILINEAR, optimizers.langevin(0.01, 0.0), damping=1.0)
     gad = solvers.gad(BILINEAR, optimizers.rmsprop(0.01))
     a, b = (path(solver, start(1.0, -2.0), 50) for solver in (cold, gad))
@@ -117,10 +117,10 @@ def test_frozen_chains_diverge_on_an_unbounded_bilinear_game() -> None:
     assert coupled[-1] < 0.1
 
 
-def test_the_temperature_may_change_from_step_to_step() -> None:
-    still = solvers.Oracle(lambda carry, own, opponent: jax.tree.map(jnp.zeros_like, own))
+def test_the_noise_scale_may_change_from_step_to_step() -> None:
+    still = solvers.Oracle(lambda carry, both, opponent: jax.tree.map(jnp.zeros_like, both))
     solver = mixedne_ld(still, optimizers.sgld(0.5, 7.0), damping=1.0)
-    controls = Controls(jnp.array([1, 1]), temperature=jnp.array([0.0, 1.0]))
+    controls = Controls(jnp.array([1, 1]), noise_scale=jnp.array([0.0, 1.0]))
     _, (theta, _) = solve(
         solver,
         jax.random.key(0),
@@ -134,7 +134,7 @@ def test_the_temperature_may_change_from_step_to_step() -> None:
 
 def test_observations_are_averaged_along_the_chain() -> None:
     # J = θ, η = 1, no noise, K = 4 from 0: inner iterates 1, 2, 3, 4.
-    climb = solvers.Oracle(lambda carry, own, opponent: Players(jnp.ones_like(own.agent), None))
+    climb = solvers.Oracle(lambda carry, both, opponent: Players(jnp.ones_like(both.agent), None))
     solver = mixedne_ld(climb, optimizers.sgld(1.0, 0.0), observe=lambda both: both.agent**2)
     state = solver.init(Players(jnp.asarray(0.0), None))
     _, info = solver.step(jax.random.key(0), state, Controls(inner_steps=4))
@@ -168,19 +168,19 @@ def test_players_must_be_floating_point() -> None:
 
 
 def counting_oracle() -> solvers.Oracle:
-    """J = θω; the carry counts turns opened and turns closed."""
+    """J = θω; the carry counts gradient steps begun and ended."""
     return solvers.Oracle(
         BILINEAR.gradients,
-        prepare=lambda key, carry, own, opponent: (carry[0] + 1, carry[1]),
-        commit=lambda carry, players: (carry[0], carry[1] + 1),
+        begin=lambda key, carry, both, opponent: (carry[0] + 1, carry[1]),
+        end=lambda carry, players: (carry[0], carry[1] + 1),
     )
 
 
 @pytest.mark.parametrize("every", [1, 2, 3])
-def test_delayed_players_rest_while_turns_are_opened(every: int) -> None:
+def test_delayed_players_rest_while_gradient_steps_begin(every: int) -> None:
     # J = θω, η = ½ from (1, 2): the first move leads to (2, 1.5). K_t = 2 on resting steps.
     oracle = counting_oracle()
-    solver = solvers.delayed(solvers.gad(oracle, optax.sgd(0.5)), oracle, every)
+    solver = solvers.delayed(solvers.gad(oracle, optax.sgd(0.5)), every)
     state = solver.init(start(1, 2), (jnp.asarray(0), jnp.asarray(0)))
     step = jax.jit(solver.step)
     for t in range(1, every + 1):
@@ -191,32 +191,43 @@ def test_delayed_players_rest_while_turns_are_opened(every: int) -> None:
         np.testing.assert_allclose(np.ravel(state.players), expected)
         assert (float(info.gradient_norm.agent) > 0) == moves
         assert int(state.step) == t
-    # every − 1 resting steps of two turns each, and one moving step of one turn
+    # every − 1 resting steps that begin two each, and one moving step that begins and ends one
     assert [int(x) for x in state.carry] == [2 * (every - 1) + 1, 1]
 
 
 def test_a_delay_must_be_a_whole_step() -> None:
     with pytest.raises(InvalidInputError, match="every must be at least 1"):
-        solvers.delayed(solvers.gad(BILINEAR, optax.sgd(0.5)), BILINEAR, 0)
+        solvers.delayed(solvers.gad(BILINEAR, optax.sgd(0.5)), 0)
 
 
-def test_the_game_may_bring_the_noise() -> None:
+def test_the_noise_may_come_from_outside() -> None:
     # J = 0, so z moves by the noise alone: √(2η) σ ξ with η = ½ and σ = 0.1, K = 1, β = 1.
     still = solvers.payoff_oracle(lambda theta, omega: 0.0 * theta * omega)
-    oracle = still._replace(noise=lambda carry: Players(carry, -2 * carry))
-    solver = mixedne_ld(oracle, optimizers.sgld(0.5, 0.1), damping=1.0)
+    solver = mixedne_ld(
+        still,
+        optimizers.sgld(0.5, 0.1),
+        damping=1.0,
+        extra_args=lambda carry: {"noise": Players(carry, -2 * carry)},
+    )
     state = solver.init(start(1, 2), jnp.asarray(3.0))
     state, _ = solver.step(jax.random.key(0), state)
     np.testing.assert_allclose(np.ravel(state.players), [1 + 0.3, 2 - 0.6], rtol=1e-6)
 
 
-def test_the_first_inner_step_shows_that_both_stand_at_the_outer_point() -> None:
-    seen = []
+@pytest.mark.parametrize(("inner", "met"), [("frozen", [None, 0]), ("coupled", [None, None])])
+def test_whom_the_players_meet(inner: str, met: list[int | None]) -> None:
+    """At the first inner step each other; then the outer iterate (frozen), or each other."""
+    opponents: list[Players | None] = []
 
-    def gradients(carry: Any, own: Players, opponent: Players) -> Players:
-        seen.append(own is opponent)
-        return BILINEAR.gradients(carry, own, opponent)
+    def gradients(carry: Any, both: Players, opponent: Players | None) -> Players:
+        opponents.append(opponent)
+        return BILINEAR.gradients(carry, both, opponent)
 
-    solver = mixedne_ld(solvers.Oracle(gradients), optimizers.sgld(0.1, 0.0))
-    solver.step(jax.random.key(0), solver.init(start(1, 2)), Controls(inner_steps=3))
-    assert seen == [True, False]  # traced once apart, once in the loop
+    first = start(1, 2)
+    solver = mixedne_ld(solvers.Oracle(gradients), optimizers.sgld(0.1, 0.0), inner=inner)
+    with jax.disable_jit():
+        solver.step(jax.random.key(0), solver.init(first), Controls(inner_steps=2))
+    assert [o is None for o in opponents] == [o is None for o in met]
+    for opponent in opponents:
+        if opponent is not None:
+            np.testing.assert_array_equal(np.ravel(opponent), np.ravel(first))

@@ -30,10 +30,11 @@ from mixedne.config import configure
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.program import no_normaliser
+from mixedne.training.normaliser import no_normaliser
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.run import hold_to_one_thread
-from mixedne.training.updates import Updater
+from mixedne.training.updates import RunInputs
 from mixedne.versions import versions
 
 
@@ -50,13 +51,15 @@ def main() -> None:
     layout = Layout(transition_sizes(task, formulation_of(config)))
     replay = Replay.create(None, layout.width, 100_000, 0)
     replay.append(np.random.default_rng(0).standard_normal((100_000, layout.width), np.float32))
-    updater = Updater(config, make_agent(config, task), layout)
+    updater = OffPolicyUpdater(config, make_agent(config, task), layout)
     normaliser = no_normaliser(task.observation_size)
-    state, _ = updater.update(updater.init(), replay, normaliser, 0)
+    first = RunInputs(config, updater.init(config.seed), replay, normaliser)
+    [(state, _)] = updater.advance([first], 0, config.updates)
     done, inner_updates = config.updates, 0
     start, start_cpu = time.perf_counter(), time.process_time()
     while inner_updates < arguments.updates:
-        state, _ = updater.update(state, replay, normaliser, done)
+        inputs = RunInputs(config, state, replay, normaliser)
+        [(state, _)] = updater.advance([inputs], done, config.updates)
         done += config.updates
         inner_updates += config.updates * arguments.inner_steps
     jax.block_until_ready(state)

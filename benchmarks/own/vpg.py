@@ -22,8 +22,10 @@ import json
 import time
 
 from mixedne.config import configure
-from mixedne.training.lanes import Program
+from mixedne.solvers import SolverState
+from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.run import hold_to_one_thread
+from mixedne.training.updates import RunInputs
 from mixedne.versions import versions
 
 
@@ -31,13 +33,18 @@ def main() -> None:
     """Compile, then train against the clock."""
     hold_to_one_thread()
     configs = [configure("toy", agent="vpg", seed=seed) for seed in range(arguments.seeds)]
-    program, call = Program(configs[0]), configs[0].metrics_every
-    states = [program.init(config.seed) for config in configs]
+    updater, call = OnPolicyUpdater(configs[0]), configs[0].metrics_every
+    states = [updater.init(config.seed) for config in configs]
+
+    def advance(done: int) -> list[SolverState]:
+        runs = list(map(RunInputs, configs, states))
+        return [state for state, _ in updater.advance(runs, done, call)]
+
     compiling = time.perf_counter()
-    states = [state for state, _ in program.advance(configs, states, 0, call)]
+    states = advance(0)
     start, start_cpu = time.perf_counter(), time.process_time()
     for done in range(call, call + arguments.steps, call):
-        states = [state for state, _ in program.advance(configs, states, done, call)]
+        states = advance(done)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
     report = {
         "milliseconds_per_step": round(1e3 * seconds / arguments.steps / arguments.seeds, 4),

@@ -10,6 +10,7 @@ FORMULATIONS = {"nr-mdp": "NR-MDP", "pr-mdp": "PR-MDP"}
 PRESETS = ("paper", "authors")
 
 ACTIVATIONS = ("tanh", "relu")
+"""Activation functions: ``policies`` has them in NumPy, ``agents.networks`` in JAX."""
 
 INNER_CHAINS = ("frozen", "coupled")
 """What an inner chain of MixedNE-LD plays against: the other's outer value, or its own chain."""

@@ -32,6 +32,8 @@ from safetensors.numpy import load_file, save_file
 
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import write_beside
+from mixedne.names import ACTIVATIONS
+from mixedne.types import LAYER_NORM_EPSILON
 
 FORMAT_VERSION = 1
 """Of the two files; a reader refuses others."""
@@ -47,11 +49,11 @@ MAX_ACTION = 1e9
 
 Array = NDArray[np.float32]
 
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, np.float32(0)),
 }
-_LAYER_NORM_EPSILON = np.float32(1e-6)
+"""The activations of ``names.ACTIVATIONS``."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class Policy:
         tensors, spec = self.tensors, self.spec
         if spec.normaliser:
             x = (x - tensors["normaliser.mean"]) / tensors["normaliser.scale"]
-        activate = ACTIVATIONS[spec.activation]
+        activate = FUNCTIONS[spec.activation]
         for i in range(len(spec.hidden)):
             x = x @ tensors[f"layers.{i}.weight"] + tensors[f"layers.{i}.bias"]
             if spec.layer_norm:
@@ -244,4 +246,4 @@ def _read_spec(meta: Any) -> PolicySpec:
 def _layer_norm(x: Array) -> Array:
     centred = x - x.mean(-1, keepdims=True)
     variance = np.square(centred).mean(-1, keepdims=True)
-    return centred / np.sqrt(variance + _LAYER_NORM_EPSILON)
+    return centred / np.sqrt(variance + np.float32(LAYER_NORM_EPSILON))

@@ -27,35 +27,37 @@ from mixedne.types import Payoff, Players, PyTree
 Carry: TypeAlias = PyTree
 Project: TypeAlias = Callable[[Players], Players]
 Observe: TypeAlias = Callable[[Players], PyTree]
+ExtraArgs: TypeAlias = Callable[[Carry], dict[str, Any]]
+"""carry → further arguments of an optimiser's ``update``."""
 
 
-def _same_carry(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
-    del key, own, opponent
+def _same_carry(key: jax.Array, carry: Carry, players: Players, opponent: Players | None) -> Carry:
+    del key, players, opponent
     return carry
 
 
 class Oracle(NamedTuple):
     """How a game answers a solver. The carry is whatever the game must remember.
 
-    A turn is ``prepare``, then ``gradients``, then ``commit``. The parts are separate so
-    that a critic can live in the carry and is stepped once a turn, also by methods that
-    take two gradients.
+    A gradient step is ``begin``, then ``gradients``, then ``end``. The parts are separate so
+    that a critic can live in the carry and is stepped once, also by methods that take two
+    gradients.
+
+    ``opponent`` says whom the players meet. ``None``: each other, so that one batch or one set
+    of episodes serves both. Otherwise the agent meets ``opponent.adversary`` and the adversary
+    ``opponent.agent``: two different encounters.
     """
 
-    gradients: Callable[[Carry, Players, Players], Players]
-    """(carry, own, opponent) → (∇_θ J(own.agent, opponent.adversary),
-    ∇_ω J(opponent.agent, own.adversary)): each player against the other as given."""
-    prepare: Callable[[jax.Array, Carry, Players, Players], Carry] = _same_carry
-    """(key, carry, own, opponent) → carry: open a turn where the players stand. Draw a batch and
-    step the critic, or play episodes."""
-    redraw: Callable[[jax.Array, Carry, Players, Players], Carry] = _same_carry
-    """(key, carry, own, opponent) → carry: a fresh batch, or fresh episodes, for a second gradient
-    of the same turn."""
-    commit: Callable[[Carry, Players], Carry] = lambda carry, players: carry
-    """(carry, players) → carry: close a turn. Move the target networks."""
-    noise: Callable[[Carry], Players] | None = None
-    """carry → standard normals in the shape of the players, for a Langevin optimiser, if the
-    game brings them (drawn in bulk, say); otherwise they are drawn from the solver's key."""
+    gradients: Callable[[Carry, Players, Players | None], Players]
+    """(carry, players, opponent) → (∇_θ J, ∇_ω J) at the players, each against its opponent."""
+    begin: Callable[[jax.Array, Carry, Players, Players | None], Carry] = _same_carry
+    """(key, carry, players, opponent) → carry: take a minibatch and update the critic, or play
+    episodes with the players as given."""
+    resample: Callable[[jax.Array, Carry, Players, Players | None], Carry] = _same_carry
+    """(key, carry, players, opponent) → carry: a fresh minibatch, or fresh episodes, for a
+    second gradient of the same step."""
+    end: Callable[[Carry, Players], Carry] = lambda carry, players: carry
+    """(carry, players) → carry: update the target networks after the players moved."""
 
 
 class Controls(NamedTuple):
@@ -66,11 +68,11 @@ class Controls(NamedTuple):
 
     inner_steps: jax.typing.ArrayLike = 1
     """K_t, at least one: steps of the inner chains; only MixedNE-LD has such chains."""
-    temperature: jax.typing.ArrayLike | None = None
+    noise_scale: jax.typing.ArrayLike | None = None
     """σ_t: handed to the optimiser; ``None`` leaves the optimiser's own value."""
     learning_rate: jax.typing.ArrayLike | None = None
-    """η_t: handed to the optimiser; ``None`` leaves the optimiser's own value. Heeded by
-    the optimisers of this package."""
+    """η_t: handed to the optimiser; ``None`` leaves the optimiser's own value. The
+    optimisers of this package use it."""
 
 
 class SolverState(NamedTuple):
@@ -90,28 +92,30 @@ class Info(NamedTuple):
     """What a person wants to see of an outer step."""
 
     gradient_norm: Players
-    """Norm of each player's last gradient; zero while the players rest."""
+    """Norm of each player's last gradient; zero in a step that does not move the players."""
     observed: PyTree
     """Mean over the inner iterates of ``observe``; ``None`` if nothing is observed."""
 
 
 class Solver(NamedTuple):
-    """A pair of pure functions."""
+    """A pair of pure functions, and the game that they play."""
 
     init: Callable[..., SolverState]
     """(players, carry=None) → state."""
     step: Callable[..., tuple[SolverState, Info]]
     """(key, state, controls=Controls()) → (state, info). The same key serves all steps."""
+    oracle: Oracle
 
 
 def payoff_oracle(payoff: Payoff) -> Oracle:
     """The oracle of a game whose payoff J(θ, ω) is a differentiable function."""
 
-    def gradients(carry: Carry, own: Players, opponent: Players) -> Players:
+    def gradients(carry: Carry, players: Players, opponent: Players | None) -> Players:
         del carry
+        other = players if opponent is None else opponent
         return Players(
-            jax.grad(payoff, argnums=0)(own.agent, opponent.adversary),
-            jax.grad(payoff, argnums=1)(opponent.agent, own.adversary),
+            jax.grad(payoff, argnums=0)(players.agent, other.adversary),
+            jax.grad(payoff, argnums=1)(other.agent, players.adversary),
         )
 
     return Oracle(gradients)
@@ -145,9 +149,9 @@ def gad(
     """Gradient ascent-descent.
 
     Simultaneous: both players move from (θ_t, ω_t). Alternating, as in the paper's case
-    study: the adversary answers θ_(t+1), within the same turn of the oracle.
+    study: the adversary answers θ_(t+1), within the same step of the oracle.
     """
-    move = _mover(optimizer, oracle)
+    move = _mover(optimizer)
 
     def init_moments(players: Players) -> optax.OptState:
         if not alternating:
@@ -158,8 +162,8 @@ def gad(
     def together(
         key: jax.Array, state: SolverState, carry: Carry, controls: Controls
     ) -> tuple[Players, optax.OptState, Players]:
-        gradients = oracle.gradients(carry, state.players, state.players)
-        players, moments = move(key, state.players, state.optimizer, gradients, controls, carry)
+        gradients = oracle.gradients(carry, state.players, None)
+        players, moments = move(key, state.players, state.optimizer, gradients, controls)
         return project(players), moments, gradients
 
     def in_turn(
@@ -167,19 +171,14 @@ def gad(
     ) -> tuple[Players, optax.OptState, Players]:
         agent_key, adversary_key = jax.random.split(key)
         (theta, omega), moments = state.players, state.optimizer
-        g = oracle.gradients(carry, state.players, state.players).agent
+        g = oracle.gradients(carry, state.players, None).agent
         (theta, _), agent_moments = move(
-            agent_key, Players(theta, None), moments.agent, Players(g, None), controls, carry
+            agent_key, Players(theta, None), moments.agent, Players(g, None), controls
         )
         players = project(Players(theta, omega))
-        h = oracle.gradients(carry, players, players).adversary
+        h = oracle.gradients(carry, players, None).adversary
         (_, omega), adversary_moments = move(
-            adversary_key,
-            Players(None, omega),
-            moments.adversary,
-            Players(None, h),
-            controls,
-            carry,
+            adversary_key, Players(None, omega), moments.adversary, Players(None, h), controls
         )
         players = project(Players(players.agent, omega))
         return players, Players(agent_moments, adversary_moments), Players(g, h)
@@ -187,15 +186,15 @@ def gad(
     def step(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
     ) -> tuple[SolverState, Info]:
-        prepare_key, noise_key = jax.random.split(jax.random.fold_in(key, state.step))
-        carry = oracle.prepare(prepare_key, state.carry, state.players, state.players)
+        begin_key, noise_key = jax.random.split(jax.random.fold_in(key, state.step))
+        carry = oracle.begin(begin_key, state.carry, state.players, None)
         advance = in_turn if alternating else together
         players, moments, gradients = advance(noise_key, state, carry, controls)
-        carry = oracle.commit(carry, players)
+        carry = oracle.end(carry, players)
         info = Info(_norms(gradients), observe(players))
         return SolverState(players, moments, carry, state.step + 1), info
 
-    return Solver(_starter(init_moments), step)
+    return Solver(_starter(init_moments), step, oracle)
 
 
 def extra_gradient(
@@ -208,10 +207,10 @@ def extra_gradient(
     """Extra-gradient on the joint tree: look ahead, and step with the gradient found there.
 
     ``optimizer`` is a two-phase one: ``extra_sgd`` gives the extra-gradient method,
-    ``extra_adam`` Extra-Adam. The oracle opens and closes one turn a step; the second
-    gradient may use a batch of its own (``redraw``). Targets never see the look-ahead.
+    ``extra_adam`` Extra-Adam. The oracle begins and ends once a step; the second gradient may
+    use a batch of its own (``resample``). Targets never see the look-ahead.
     """
-    move = _mover(optimizer, oracle)
+    move = _mover(optimizer)
 
     def init_moments(players: Players) -> optax.OptState:
         moments = optimizer.init(players)
@@ -226,19 +225,19 @@ def extra_gradient(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
     ) -> tuple[SolverState, Info]:
         keys = jax.random.split(jax.random.fold_in(key, state.step), 4)
-        carry = oracle.prepare(keys[0], state.carry, state.players, state.players)
-        gradients = oracle.gradients(carry, state.players, state.players)
-        ahead, moments = move(keys[1], state.players, state.optimizer, gradients, controls, carry)
+        carry = oracle.begin(keys[0], state.carry, state.players, None)
+        gradients = oracle.gradients(carry, state.players, None)
+        ahead, moments = move(keys[1], state.players, state.optimizer, gradients, controls)
         ahead = project(ahead)
-        carry = oracle.redraw(keys[2], carry, ahead, ahead)
-        gradients = oracle.gradients(carry, ahead, ahead)
-        players, moments = move(keys[3], ahead, moments, gradients, controls, carry)
+        carry = oracle.resample(keys[2], carry, ahead, None)
+        gradients = oracle.gradients(carry, ahead, None)
+        players, moments = move(keys[3], ahead, moments, gradients, controls)
         players = project(players)
-        carry = oracle.commit(carry, players)
+        carry = oracle.end(carry, players)
         info = Info(_norms(gradients), observe(players))
         return SolverState(players, moments, carry, state.step + 1), info
 
-    return Solver(_starter(init_moments), step)
+    return Solver(_starter(init_moments), step, oracle)
 
 
 def mixedne_ld(
@@ -249,12 +248,13 @@ def mixedne_ld(
     inner: str = "frozen",
     project: Project = unbounded,
     observe: Observe = observe_nothing,
+    extra_args: ExtraArgs | None = None,
 ) -> Solver:
     """MixedNE-LD (paper, Algorithm 1).
 
     Each outer step runs K_t inner steps of ``optimizer`` (``langevin`` or ``sgld``) for
     both players, averages along the chains, and moves the outer iterate towards the
-    averages. The oracle opens and closes a turn for every inner step.
+    averages. The oracle begins and ends a gradient step for every inner step.
 
     Args:
       oracle: the game.
@@ -264,10 +264,12 @@ def mixedne_ld(
         as Algorithm 1 prints it. ``"coupled"``: the other player's inner iterate.
       project: applied to every iterate.
       observe: a function of the players; ``Info`` reports its mean along the chain.
+      extra_args: carry → further arguments of ``optimizer.update``, such as ``noise`` that was
+        drawn in bulk; without it, noise is drawn from the solver's key.
     """
     check_number("damping", damping, above=0, at_most=1)
     check_choice("inner", inner, ["frozen", "coupled"])
-    move = _mover(optimizer, oracle)
+    move = _mover(optimizer)
 
     def step(
         key: jax.Array, state: SolverState, controls: Controls = Controls()
@@ -275,18 +277,19 @@ def mixedne_ld(
         step_key = jax.random.fold_in(key, state.step)
         outer = state.players
 
-        def inner_step(k: jax.typing.ArrayLike, chain: _Chain, opponent: Players) -> _Chain:
-            prepare_key, noise_key = jax.random.split(jax.random.fold_in(step_key, k))
-            carry = oracle.prepare(prepare_key, chain.carry, chain.players, opponent)
+        def inner_step(k: jax.typing.ArrayLike, chain: _Chain, opponent: Players | None) -> _Chain:
+            begin_key, noise_key = jax.random.split(jax.random.fold_in(step_key, k))
+            carry = oracle.begin(begin_key, chain.carry, chain.players, opponent)
             gradients = oracle.gradients(carry, chain.players, opponent)
             # θ^(k+1) = θ^(k) + η C⁻¹ g + √(2η) σ C^(−1/2) ξ, and ω likewise downhill
+            extra = {} if extra_args is None else extra_args(carry)
             players, moments = move(
-                noise_key, chain.players, chain.optimizer, gradients, controls, carry
+                noise_key, chain.players, chain.optimizer, gradients, controls, **extra
             )
             players = project(players)
             # θ̄ ← (1 − β) θ̄ + β θ^(k+1)
             average = _mix(damping, chain.average, players)
-            carry = oracle.commit(carry, players)
+            carry = oracle.end(carry, players)
             observed = jax.tree.map(
                 lambda mean, new: mean + (new - mean) / (k + 1), chain.observed, observe(players)
             )
@@ -295,13 +298,13 @@ def mixedne_ld(
         nothing_yet = optax.tree.zeros_like(jax.eval_shape(observe, outer))
         no_norms = Players(*jnp.zeros((2,), optax.tree.norm(outer).dtype))
         chain = _Chain(outer, outer, state.optimizer, state.carry, no_norms, nothing_yet)
-        # The first step stands apart: there both chains are at the outer point, which lets the
-        # oracle see that own and opponent are the same, and saves a loop where K_t = 1.
-        chain = inner_step(0, chain, outer)
+        # The first step stands apart: there both chains are at the outer point, so the players
+        # meet each other even if chains are frozen; and K_t = 1 needs no loop.
+        chain = inner_step(0, chain, None)
         chain = jax.lax.fori_loop(
             1,
             controls.inner_steps,
-            lambda k, chain: inner_step(k, chain, chain.players if inner == "coupled" else outer),
+            lambda k, chain: inner_step(k, chain, None if inner == "coupled" else outer),
             chain,
         )
         # θ_(t+1) = (1 − β) θ_t + β θ̄ ; in a convex set the projection only mends rounding
@@ -309,15 +312,15 @@ def mixedne_ld(
         new_state = SolverState(players, chain.optimizer, chain.carry, state.step + 1)
         return new_state, Info(chain.gradient_norm, chain.observed)
 
-    return Solver(_starter(optimizer.init), step)
+    return Solver(_starter(optimizer.init), step, oracle)
 
 
-def delayed(solver: Solver, oracle: Oracle, every: int) -> Solver:
-    """The solver with its players resting but for every so many steps (TD3's policy delay).
+def delayed(solver: Solver, every: int) -> Solver:
+    """The solver whose players move at every so-many-th step only (TD3's policy delay).
 
     At step t the players move if t is a multiple of ``every``. On the other steps the oracle
-    opens K_t turns, in which a critic learns, and closes none: players, moments and targets
-    stand still. t counts all steps.
+    begins K_t gradient steps, in which a critic learns, and ends none: players, moments and
+    targets stay as they are. t counts all steps.
     """
     check_number("every", every, at_least=1)
     if every == 1:
@@ -325,12 +328,11 @@ def delayed(solver: Solver, oracle: Oracle, every: int) -> Solver:
 
     def rest(key: jax.Array, state: SolverState, controls: Controls) -> tuple[SolverState, Info]:
         step_key = jax.random.fold_in(key, state.step)
-        here = state.players, state.players
 
-        def open_turn(k: jax.Array, carry: Carry) -> Carry:
-            return oracle.prepare(jax.random.fold_in(step_key, k), carry, *here)
+        def begin(k: jax.Array, carry: Carry) -> Carry:
+            return solver.oracle.begin(jax.random.fold_in(step_key, k), carry, state.players, None)
 
-        carry = jax.lax.fori_loop(0, controls.inner_steps, open_turn, state.carry)
+        carry = jax.lax.fori_loop(0, controls.inner_steps, begin, state.carry)
         _, unseen = jax.eval_shape(solver.step, key, state, controls)
         return state._replace(carry=carry, step=state.step + 1), optax.tree.zeros_like(unseen)
 
@@ -340,7 +342,7 @@ def delayed(solver: Solver, oracle: Oracle, every: int) -> Solver:
         moves = (state.step + 1) % every == 0
         return jax.lax.cond(moves, solver.step, rest, key, state, controls)
 
-    return Solver(solver.init, step)
+    return solver._replace(step=step)
 
 
 def solve(
@@ -392,9 +394,7 @@ def _starter(
     return init
 
 
-def _mover(
-    optimizer: optax.GradientTransformation, oracle: Oracle
-) -> Callable[..., tuple[Players, Any]]:
+def _mover(optimizer: optax.GradientTransformation) -> Callable[..., tuple[Players, Any]]:
     """One optimiser step from gradients of J: uphill for the agent, down for the adversary."""
     optimizer = optax.with_extra_args_support(optimizer)
 
@@ -404,13 +404,11 @@ def _mover(
         moments: optax.OptState,
         gradients: Players,
         controls: Controls,
-        carry: Carry,
+        **extra: Any,
     ) -> tuple[Players, optax.OptState]:
         downhill = Players(jax.tree.map(jnp.negative, gradients.agent), gradients.adversary)
-        given = {"temperature": controls.temperature, "learning_rate": controls.learning_rate}
-        extra: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if oracle.noise is not None:
-            extra["noise"] = oracle.noise(carry)
+        given = {"noise_scale": controls.noise_scale, "learning_rate": controls.learning_rate}
+        extra |= {name: value for name, value in given.items() if value is not None}
         updates, moments = optimizer.update(downhill, moments, players, key=key, **extra)
         return optax.apply_updates(players, updates), moments
 

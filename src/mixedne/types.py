@@ -9,6 +9,9 @@ PyTree: TypeAlias = Any
 Payoff: TypeAlias = Callable[[PyTree, PyTree], Any]
 """The agent's payoff J(θ, ω): a scalar. The adversary receives its negative."""
 
+LAYER_NORM_EPSILON = 1e-6
+"""Added to the variance by layer norm, in ``policies`` (NumPy) and in ``agents.networks`` (JAX)."""
+
 T = TypeVar("T")
 
 

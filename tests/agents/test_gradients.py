@@ -11,11 +11,11 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from mixedne import Players
-from mixedne.agents import Agent, Feed, Transition, deterministic, sac
-from mixedne.agents.actor_critic import Carry, open_carry
+from mixedne.agents import DDPG, SAC, Batches, Transition
+from mixedne.agents.critics import CriticCarry
 from mixedne.games import make_formulation
 
-OBSERVATION, ACTION, BATCH, TURNS = 3, 2, 5, 2
+OBSERVATION, ACTION, BATCH, CAPACITY = 3, 2, 5, 2
 HIDDEN = (4,)
 
 
@@ -26,9 +26,9 @@ def double() -> Iterator[None]:
         yield
 
 
-def make(name: str, delta: float, critics: int = 1) -> Agent:
+def make(name: str, delta: float, critics: int = 1) -> DDPG:
     formulation = make_formulation(name, delta)
-    return deterministic(OBSERVATION, ACTION, formulation, hidden=HIDDEN, critics=critics)
+    return DDPG(OBSERVATION, ACTION, formulation, hidden=HIDDEN, critics=critics)
 
 
 def randomise(tree: Any, seed: int) -> Any:
@@ -37,35 +37,41 @@ def randomise(tree: Any, seed: int) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(0.8 * rng.standard_normal(x.shape)), tree)
 
 
-def make_feed(seed: int = 0, draws: int = 0) -> Feed:
+def make_batches(seed: int = 0, normals: int = 0) -> Batches:
     rng = np.random.default_rng(seed)
 
     def normal(*shape: int) -> jax.Array:
-        return jnp.asarray(rng.standard_normal((TURNS, *shape)))
+        return jnp.asarray(rng.standard_normal((CAPACITY, *shape)))
 
     transitions = Transition(
         normal(BATCH, OBSERVATION),
         jnp.tanh(normal(BATCH, ACTION)),
         normal(BATCH),
-        jnp.zeros((TURNS, BATCH)),
+        jnp.zeros((CAPACITY, BATCH)),
         normal(BATCH, OBSERVATION),
     )
-    return Feed(transitions, normal(draws, BATCH, ACTION) if draws else None, None)
+    return Batches(transitions, normal(normals, BATCH, ACTION) if normals else None)
 
 
-def at_turn(agent: Agent, turn: int = TURNS) -> tuple[Players, Carry]:
-    """Random players and a carry in which ``turn`` entries are used, so the last is at hand."""
-    players, learner = jax.jit(agent.init)(jax.random.key(0))
-    learner = learner._replace(critics=randomise(learner.critics, 7))
-    return randomise(players, 8), open_carry(learner)._replace(turn=jnp.asarray(turn, jnp.int32))
+def at_batch(agent: DDPG | SAC, used: int = CAPACITY) -> tuple[Players, CriticCarry]:
+    """Random players and a carry in which some minibatches are used; the last is at hand."""
+    players, first = jax.jit(agent.init)(jax.random.key(0))
+    carry = agent.init_carry(first._replace(critics=randomise(first.critics, 7)))
+    return randomise(players, 8), carry._replace(batch=jnp.asarray(used, jnp.int32))
 
 
 def other(players: Players) -> Players:
     return randomise(players, 9)
 
 
-def gradients(agent: Agent, feed: Feed, carry: Carry, own: Players, opponent: Players) -> Players:
-    return agent.oracle(feed).gradients(carry, own, opponent)
+def gradients(
+    agent: DDPG | SAC,
+    batches: Batches,
+    carry: CriticCarry,
+    own: Players,
+    opponent: Players | None,
+) -> Players:
+    return agent.oracle(batches).gradients(carry, own, opponent)
 
 
 def central_differences(function: Callable[[Any], Any], at: Any, step: float = 1e-6) -> Any:
@@ -148,109 +154,110 @@ def pr_gradients(delta: float, phi: Any, s: Any, own: Players) -> Players:
     return Players(times(1 - delta, agent), times(delta, adversary))
 
 
-def pick(players: Players, same: bool) -> Players:
-    return players if same else other(players)
+def pick(players: Players, same: bool) -> Players | None:
+    """Whom the players meet: each other, or somebody else."""
+    return None if same else other(players)
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+@pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 @pytest.mark.parametrize("delta", [0.1, 0.4])
 def test_nr_mdp_against_the_paper(same: bool, delta: float) -> None:
-    agent, feed = make("nr-mdp", delta), make_feed()
-    own, carry = at_turn(agent)
+    agent, batches = make("nr-mdp", delta), make_batches()
+    own, carry = at_batch(agent)
     opponent = pick(own, same)
-    found = gradients(agent, feed, carry, own, opponent)
-    s = feed.transitions.observation[TURNS - 1]
-    expected = nr_gradients(delta, carry.learner.critics[0], s, own, opponent)
+    found = gradients(agent, batches, carry, own, opponent)
+    s = batches.transitions.observation[CAPACITY - 1]
+    expected = nr_gradients(delta, carry.critic.critics[0], s, own, opponent or own)
     close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_frozen_opponent_matters_where_players_meet() -> None:
-    agent, feed = make("nr-mdp", 0.4), make_feed()
-    own, carry = at_turn(agent)
-    frozen, same = (gradients(agent, feed, carry, own, x) for x in (other(own), own))
+    agent, batches = make("nr-mdp", 0.4), make_batches()
+    own, carry = at_batch(agent)
+    frozen, same = (gradients(agent, batches, carry, own, x) for x in (other(own), None))
     for a, b in zip(frozen, same, strict=True):
         assert float(jnp.abs(ravel_pytree(a)[0] - ravel_pytree(b)[0]).max()) > 1e-3
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+@pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 def test_pr_mdp_against_its_formula(same: bool) -> None:
-    agent, feed = make("pr-mdp", 0.3), make_feed()
-    own, carry = at_turn(agent)
-    found = gradients(agent, feed, carry, own, pick(own, same))
-    s = feed.transitions.observation[TURNS - 1]
-    expected = pr_gradients(0.3, carry.learner.critics[0], s, own)
+    agent, batches = make("pr-mdp", 0.3), make_batches()
+    own, carry = at_batch(agent)
+    found = gradients(agent, batches, carry, own, pick(own, same))
+    s = batches.transitions.observation[CAPACITY - 1]
+    expected = pr_gradients(0.3, carry.critic.critics[0], s, own)
     close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp"])
-@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+@pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 def test_one_player_is_the_plain_policy_gradient(name: str, same: bool) -> None:
-    agent, feed = make(name, 0), make_feed()
-    own, carry = at_turn(agent)
+    agent, batches = make(name, 0), make_batches()
+    own, carry = at_batch(agent)
     assert own.adversary is None
-    found = gradients(agent, feed, carry, own, pick(own, same))
+    found = gradients(agent, batches, carry, own, pick(own, same))
     assert found.adversary is None
-    phi, s = carry.learner.critics[0], feed.transitions.observation[TURNS - 1]
+    phi, s = carry.critic.critics[0], batches.transitions.observation[CAPACITY - 1]
     expected = mean([policy_gradient(own.agent, phi, x, policy(own.agent, x)) for x in s])
     close(found.agent, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp"])
-@pytest.mark.parametrize("same", [True, False], ids=["own is opponent", "opponent frozen"])
+@pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 def test_two_players_against_differences_of_the_payoff(name: str, same: bool) -> None:
     """Each player's gradient is that of the payoff that a run reports."""
-    agent, feed = make(name, 0.3), make_feed()
-    own, carry = at_turn(agent)
+    agent, batches = make(name, 0.3), make_batches()
+    own, carry = at_batch(agent)
     opponent = pick(own, same)
-    batch = jax.tree.map(lambda x: x[TURNS - 1], feed.transitions)
+    met, s = opponent or own, batches.transitions.observation[CAPACITY - 1]
 
     def payoff(theta: Any, omega: Any) -> Any:
-        return agent.payoff(carry.learner, Players(theta, omega), batch)
+        return agent.payoff(carry.critic, Players(theta, omega), s)
 
     expected = Players(
-        central_differences(lambda theta: payoff(theta, opponent.adversary), own.agent),
-        central_differences(lambda omega: payoff(opponent.agent, omega), own.adversary),
+        central_differences(lambda theta: payoff(theta, met.adversary), own.agent),
+        central_differences(lambda omega: payoff(met.agent, omega), own.adversary),
     )
-    found = gradients(agent, feed, carry, own, opponent)
+    found = gradients(agent, batches, carry, own, opponent)
     close(found, expected, rtol=1e-6, atol=1e-8)
 
 
 def test_the_payoff_is_the_mean_value_of_both_actions() -> None:
-    delta, batch = 0.3, jax.tree.map(lambda x: x[0], make_feed().transitions)
+    delta, observations = 0.3, make_batches().transitions.observation[0]
     for name in ("nr-mdp", "pr-mdp"):
         agent = make(name, delta)
-        (mu, nu), carry = at_turn(agent)
-        phi = carry.learner.critics[0]
+        (mu, nu), carry = at_batch(agent)
+        phi = carry.critic.critics[0]
         values = []
-        for s in batch.observation:
+        for s in observations:
             a, b = policy(mu, s), policy(nu, s)
             if name == "nr-mdp":
                 values.append(critic(phi, s, (1 - delta) * a + delta * b))
             else:
                 values.append((1 - delta) * critic(phi, s, a) + delta * critic(phi, s, b))
-        found = agent.payoff(carry.learner, Players(mu, nu), batch)
+        found = agent.payoff(carry.critic, Players(mu, nu), observations)
         assert float(found) == pytest.approx(float(np.mean(values)), rel=1e-12)
 
 
 def test_the_first_of_two_critics_gives_the_gradient() -> None:
-    agent, feed = make("nr-mdp", 0.3, critics=2), make_feed()
-    own, carry = at_turn(agent)
-    s = feed.transitions.observation[TURNS - 1]
-    expected = nr_gradients(0.3, carry.learner.critics[0], s, own, own)
-    close(gradients(agent, feed, carry, own, own), expected, rtol=1e-9, atol=1e-12)
+    agent, batches = make("nr-mdp", 0.3, critics=2), make_batches()
+    own, carry = at_batch(agent)
+    s = batches.transitions.observation[CAPACITY - 1]
+    expected = nr_gradients(0.3, carry.critic.critics[0], s, own, own)
+    close(gradients(agent, batches, carry, own, None), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_the_gradient_is_on_the_minibatch_of_its_turn() -> None:
-    """That is the one which the critic has just learned from, or the next after ``redraw``."""
-    agent, feed = make("nr-mdp", 0.3), make_feed()
-    own, carry = at_turn(agent, turn=0)
-    oracle = agent.oracle(feed)
-    prepared = oracle.prepare(jax.random.key(1), carry, own, own)
-    redrawn = oracle.redraw(jax.random.key(2), prepared, own, own)
-    for i, now in enumerate((prepared, redrawn)):
-        phi, s = prepared.learner.critics[0], feed.transitions.observation[i]
+def test_the_gradient_is_on_the_minibatch_of_its_step() -> None:
+    """That is the one which the critic has just learned from, or the next after ``resample``."""
+    agent, batches = make("nr-mdp", 0.3), make_batches()
+    own, carry = at_batch(agent, used=0)
+    oracle = agent.oracle(batches)
+    begun = oracle.begin(jax.random.key(1), carry, own, None)
+    resampled = oracle.resample(jax.random.key(2), begun, own, None)
+    for i, now in enumerate((begun, resampled)):
+        phi, s = begun.critic.critics[0], batches.transitions.observation[i]
         expected = nr_gradients(0.3, phi, s, own, own)
-        close(gradients(agent, feed, now, own, own), expected, rtol=1e-9, atol=1e-12)
+        close(gradients(agent, batches, now, own, None), expected, rtol=1e-9, atol=1e-12)
 
 
 # -- SAC ------------------------------------------------------------------------------------------
@@ -258,12 +265,12 @@ def test_the_gradient_is_on_the_minibatch_of_its_turn() -> None:
 
 def test_sac_against_differences_of_the_soft_value() -> None:
     """1/N Σ min_i Q_i(s, a) − α log π(a | s), a = tanh(μ + σ ξ) with ξ held."""
-    agent = sac(OBSERVATION, ACTION, hidden=HIDDEN, activation="tanh", initial_temperature=0.3)
-    feed = make_feed(draws=agent.draws)
-    own, carry = at_turn(agent)
-    s = feed.transitions.observation[TURNS - 1]
-    assert feed.normals is not None
-    normals = feed.normals[TURNS - 1, 1]
+    agent = SAC(OBSERVATION, ACTION, hidden=HIDDEN, activation="tanh", initial_alpha=0.3)
+    batches = make_batches(normals=agent.normals_per_batch)
+    own, carry = at_batch(agent)
+    s = batches.transitions.observation[CAPACITY - 1]
+    assert batches.normals is not None
+    normals = batches.normals[CAPACITY - 1, 1]
 
     def soft_value(layers: Any) -> tuple[Any, Any]:
         values, differences = [], []
@@ -275,7 +282,7 @@ def test_sac_against_differences_of_the_soft_value() -> None:
                 deviation * jnp.sqrt(2 * jnp.pi)
             )
             log_probability = jnp.sum(jnp.log(density / (1 - jnp.tanh(u) ** 2)))
-            first, second = (critic(phi, one, jnp.tanh(u)) for phi in carry.learner.critics)
+            first, second = (critic(phi, one, jnp.tanh(u)) for phi in carry.critic.critics)
             differences.append(first - second)
             values.append(jnp.minimum(first, second) - 0.3 * log_probability)
         return jnp.stack(values).mean(), jnp.stack(differences)
@@ -283,7 +290,7 @@ def test_sac_against_differences_of_the_soft_value() -> None:
     differences = jax.jit(soft_value)(own.agent)[1]
     assert float(differences.min()) < 0 < float(differences.max())  # each is somewhere smaller
     expected = central_differences(lambda layers: soft_value(layers)[0], own.agent)
-    found = gradients(agent, feed, carry, own, own)
+    found = gradients(agent, batches, carry, own, None)
     assert found.adversary is None
     close(found.agent, expected, rtol=1e-5, atol=1e-7)
 
@@ -291,17 +298,17 @@ def test_sac_against_differences_of_the_soft_value() -> None:
 def test_sac_weighs_entropy_more_where_it_lacks() -> None:
     # The gradient of log α is −(mean log π + H̄). With H̄ far above the policy's entropy it is
     # negative, so the first step of Adam raises log α by the learning rate; and the reverse.
-    for wanted, sign in ((50.0, 1), (-50.0, -1)):
-        agent = sac(
+    for target_entropy, sign in ((50.0, 1), (-50.0, -1)):
+        agent = SAC(
             OBSERVATION,
             ACTION,
             hidden=HIDDEN,
             activation="tanh",
-            initial_temperature=1.0,
-            temperature_learning_rate=1e-2,
-            target_entropy=wanted,
+            initial_alpha=1.0,
+            alpha_learning_rate=1e-2,
+            target_entropy=target_entropy,
         )
-        own, carry = at_turn(agent, turn=0)
-        prepare = agent.oracle(make_feed(draws=2)).prepare
-        after = prepare(jax.random.key(1), carry, own, own)
-        assert float(after.learner.log_temperature) == pytest.approx(sign * 1e-2, rel=1e-5)
+        own, carry = at_batch(agent, used=0)
+        begin = agent.oracle(make_batches(normals=2)).begin
+        after = begin(jax.random.key(1), carry, own, None)
+        assert float(after.critic.log_alpha) == pytest.approx(sign * 1e-2, rel=1e-5)

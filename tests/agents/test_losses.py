@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedne.agents.losses import smoothed, squared_errors, squashed_gaussian, td_target
+from mixedne.agents.losses import (
+    critic_loss,
+    smooth_target_action,
+    squashed_gaussian,
+    td_target,
+)
 
 
 def test_td_target_by_hand() -> None:
@@ -16,20 +21,22 @@ def test_td_target_by_hand() -> None:
     assert float(td_target(one, jnp.asarray(1.0), five, 0.9)) == 1
 
 
-def test_squared_errors_by_hand() -> None:
+def test_critic_loss_by_hand() -> None:
     # y = 3 against 1 and 5.5: (3 − 1)² + (3 − 5.5)² = 4 + 6.25
     target, values = jnp.asarray(3.0), [jnp.asarray(1.0), jnp.asarray(5.5)]
-    assert float(squared_errors(values[:1], target)) == 4
-    assert float(squared_errors(values, target)) == 10.25
+    assert float(critic_loss(values[:1], target)) == 4
+    assert float(critic_loss(values, target)) == 10.25
 
 
-def test_smoothed_by_hand() -> None:
+def test_smooth_target_action_by_hand() -> None:
     # σ = ½, c = 0.6: noise ½·1 = 0.5 stays; ½·3 is cut to 0.6; ½·(−3) to −0.6;
     # 0.9 + 0.5 is cut to 1, and −0.9 − 0.6 to −1.
     action = jnp.array([0.0, 0.0, 0.0, 0.9, -0.9])
     normal = jnp.array([1.0, 3.0, -3.0, 1.0, -3.0])
-    np.testing.assert_allclose(smoothed(action, normal, 0.5, 0.6), [0.5, 0.6, -0.6, 1, -1])
-    np.testing.assert_allclose(smoothed(action, normal, 0.0, 0.6), action)
+    np.testing.assert_allclose(
+        smooth_target_action(action, normal, 0.5, 0.6), [0.5, 0.6, -0.6, 1, -1]
+    )
+    np.testing.assert_allclose(smooth_target_action(action, normal, 0.0, 0.6), action)
 
 
 MEAN, DEVIATION = 0.3, 0.6

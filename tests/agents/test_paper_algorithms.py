@@ -8,7 +8,7 @@ shared but JAX's derivative of one network.
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,21 +16,23 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from mixedne import Players, optimizers, solvers
-from mixedne.agents import Agent, Feed, Transition, deterministic
-from mixedne.agents.actor_critic import open_carry
+from mixedne import Players, agents, optimizers, solvers
+from mixedne.agents import Batches, Transition
+from mixedne.agents.critics import batch_at
 from mixedne.games import make_formulation
 from mixedne.optimizers.langevin import standard_normal_like
-from mixedne.solvers import Controls, Oracle, Solver, SolverState
-from mixedne.training.program import Plan, make_update, no_normaliser
+from mixedne.solvers import Controls, ExtraArgs, Oracle, Solver, SolverState
+from mixedne.training.normaliser import no_normaliser
+from mixedne.training.off_policy import Plan, make_program
 
-S, A, N, TURNS = 3, 2, 4, 8
+S, A, N, CAPACITY = 3, 2, 4, 8
 DELTA, GAMMA, TAU = 0.3, 0.9, 0.8
 ETA, ALPHA, EPSILON, BETA = 1e-2, 0.95, 1e-6, 0.7
 CRITIC_RATE = 1e-2
 TARGET_NOISE, TARGET_CLIP = 0.4, 0.5
 
 Array = Any
+MakeSolver = Callable[[Oracle, ExtraArgs | None], Solver]
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +44,8 @@ def double() -> Iterator[None]:
 # -- what is given to both sides ------------------------------------------------------------------
 
 
-def make_agent(critics: int, target_noise: float) -> Agent:
-    return deterministic(
+def make_agent(critics: int, target_noise: float) -> agents.DDPG:
+    return agents.DDPG(
         S,
         A,
         make_formulation("nr-mdp", DELTA),
@@ -61,51 +63,67 @@ DDPG = make_agent(1, 0.0)
 TD3 = make_agent(2, TARGET_NOISE)
 
 
-def start(agent: Agent, make_solver: Callable[[Oracle], Solver]) -> SolverState:
+def start(agent: agents.DDPG, make_solver: MakeSolver) -> SolverState:
     """Weights of the order of one, and targets of their own: as in the middle of a run."""
     rng = np.random.default_rng(3)
-    players, learner = agent.init(jax.random.key(0))
+    players, critic = agent.init(jax.random.key(0))
 
     def fresh(tree: Any) -> Any:
         return jax.tree.map(lambda x: jnp.asarray(0.8 * rng.standard_normal(x.shape)), tree)
 
-    learner = learner._replace(
-        critics=fresh(learner.critics),
-        target_critics=fresh(learner.target_critics),
+    critic = critic._replace(
+        critics=fresh(critic.critics),
+        target_critics=fresh(critic.target_critics),
         target_players=fresh(players),
     )
-    unused = Oracle(lambda carry, own, opponent: own)
-    return make_solver(unused).init(fresh(players), learner)
+    return make_solver(Oracle(lambda *unused: players), None).init(fresh(players), critic)
 
 
-def make_feed(agent: Agent, players: Players, *, noisy: bool) -> Feed:
+class Feed(NamedTuple):
+    """Minibatches, and standard normals in the shape of the players for each."""
+
+    batches: Batches
+    noise: Players | None
+
+    @property
+    def transitions(self) -> Transition:
+        return self.batches.transitions
+
+
+def make_feed(agent: agents.DDPG, players: Players, *, noisy: bool) -> Feed:
     rng = np.random.default_rng(4)
 
     def normal(*shape: int) -> jax.Array:
-        return jnp.asarray(rng.standard_normal((TURNS, *shape)))
+        return jnp.asarray(rng.standard_normal((CAPACITY, *shape)))
 
     transitions = Transition(
         observation=normal(N, S),
         action=jnp.tanh(normal(N, A)),
         reward=normal(N),
-        terminated=jnp.asarray(rng.random((TURNS, N)) < 0.4, float),
+        terminated=jnp.asarray(rng.random((CAPACITY, N)) < 0.4, float),
         next_observation=normal(N, S),
     )
-    normals = normal(agent.draws, N, A) if agent.draws else None
+    count = agent.normals_per_batch
+    normals = normal(count, N, A) if count else None
     noise = jax.tree.map(lambda x: normal(*x.shape), players) if noisy else None
-    return Feed(transitions, normals, noise)
+    return Feed(Batches(transitions, normals), noise)
 
 
 def run(
-    agent: Agent,
-    make_solver: Callable[[Oracle], Solver],
+    agent: agents.DDPG,
+    make_solver: MakeSolver,
     state: SolverState,
     feed: Feed,
     controls: Sequence[Controls],
 ) -> list[SolverState]:
     """Our outer steps, compiled: the state after each."""
-    step = jax.jit(make_solver(agent.oracle(feed)).step)
-    states, state = [], state._replace(carry=open_carry(state.carry))
+
+    def extra_args(carry: Any) -> dict[str, Any]:
+        return {"noise": batch_at(feed.noise, carry.batch - 1)}
+
+    solver = make_solver(agent.oracle(feed.batches), extra_args if feed.noise else None)
+    step = jax.jit(solver.step)
+    states, state = [], state._replace(carry=agent.init_carry(state.carry))
     for now in controls:
         state, _ = step(jax.random.key(0), state, now)
         states.append(state)
@@ -198,14 +216,14 @@ class Paper:
 
     @classmethod
     def like(cls, state: SolverState, feed: Feed) -> "Paper":
-        players, learner = state.players, state.carry
+        players, critic = state.players, state.carry
         return cls(
             flat(players.agent),
             flat(players.adversary),
-            [flat(phi) for phi in learner.critics],
-            flat(learner.target_players.agent),
-            flat(learner.target_players.adversary),
-            [flat(phi) for phi in learner.target_critics],
+            [flat(phi) for phi in critic.critics],
+            flat(critic.target_players.agent),
+            flat(critic.target_players.adversary),
+            [flat(phi) for phi in critic.target_critics],
             feed,
         )
 
@@ -213,7 +231,11 @@ class Paper:
         """Sample a random minibatch of N transitions; with the smoothing noise for it."""
         self.used += 1
         transitions = jax.tree.map(lambda x: x[self.used - 1], self.feed.transitions)
-        normals = None if self.feed.normals is None else self.feed.normals[self.used - 1, 0]
+        normals = (
+            None
+            if self.feed.batches.normals is None
+            else self.feed.batches.normals[self.used - 1, 0]
+        )
         return transitions, normals
 
     def langevin_noise(self) -> tuple[Array, Array]:
@@ -309,18 +331,18 @@ class Paper:
 
     def check(self, state: SolverState) -> None:
         """All that there is, to rounding."""
-        learner = state.carry.learner
+        critic = state.carry.critic
         pairs = {
             "theta": (state.players.agent, self.theta),
             "omega": (state.players.adversary, self.omega),
-            "phi": (learner.critics, jnp.concatenate(self.phi)),
-            "theta_targ": (learner.target_players.agent, self.theta_targ),
-            "omega_targ": (learner.target_players.adversary, self.omega_targ),
-            "phi_targ": (learner.target_critics, jnp.concatenate(self.phi_targ)),
+            "phi": (critic.critics, jnp.concatenate(self.phi)),
+            "theta_targ": (critic.target_players.agent, self.theta_targ),
+            "omega_targ": (critic.target_players.adversary, self.omega_targ),
+            "phi_targ": (critic.target_critics, jnp.concatenate(self.phi_targ)),
         }
         for name, (ours, printed) in pairs.items():
             np.testing.assert_allclose(flat(ours), printed, rtol=1e-9, atol=1e-10, err_msg=name)
-        assert int(state.carry.turn) == self.used
+        assert int(state.carry.batch) == self.used
 
 
 # -- the solvers in the program -------------------------------------------------------------------
@@ -328,26 +350,28 @@ class Paper:
 RMS: dict[str, Any] = {"decay": ALPHA, "epsilon": EPSILON}
 
 
-def with_langevin(every: int = 1) -> Callable[[Oracle], Solver]:
-    def make(oracle: Oracle) -> Solver:
+def with_langevin(every: int = 1) -> MakeSolver:
+    def make(oracle: Oracle, extra_args: ExtraArgs | None) -> Solver:
         langevin = optimizers.langevin(ETA, 0.0, **RMS)
-        return solvers.delayed(solvers.mixedne_ld(oracle, langevin, damping=BETA), oracle, every)
+        solver = solvers.mixedne_ld(oracle, langevin, damping=BETA, extra_args=extra_args)
+        return solvers.delayed(solver, every)
 
     return make
 
 
-def with_gad(every: int = 1) -> Callable[[Oracle], Solver]:
-    def make(oracle: Oracle) -> Solver:
-        solver = solvers.gad(oracle, optimizers.rmsprop(ETA, **RMS))
-        return solvers.delayed(solver, oracle, every)
+def with_gad(every: int = 1) -> MakeSolver:
+    def make(oracle: Oracle, extra_args: ExtraArgs | None) -> Solver:
+        del extra_args
+        return solvers.delayed(solvers.gad(oracle, optimizers.rmsprop(ETA, **RMS)), every)
 
     return make
 
 
-def with_extra_adam(every: int = 1) -> Callable[[Oracle], Solver]:
-    def make(oracle: Oracle) -> Solver:
+def with_extra_adam(every: int = 1) -> MakeSolver:
+    def make(oracle: Oracle, extra_args: ExtraArgs | None) -> Solver:
+        del extra_args
         solver = solvers.extra_gradient(oracle, optimizers.extra_adam(ETA))
-        return solvers.delayed(solver, oracle, every)
+        return solvers.delayed(solver, every)
 
     return make
 
@@ -364,7 +388,7 @@ def test_ddpg_with_mixedne_ld() -> None:
     one, two = run(DDPG, with_langevin(), first, feed, controls)
     paper.mixedne_ld(t=1, inner=3, sigma_t=0.05)
     paper.check(one)
-    moments = one.optimizer.second_moment
+    moments = one.optimizer[0].second_moment
     np.testing.assert_allclose(flat(moments.agent), paper.m, rtol=1e-9)
     np.testing.assert_allclose(flat(moments.adversary), paper.m_, rtol=1e-9)
     paper.mixedne_ld(t=2, inner=2, sigma_t=0.04)
@@ -386,11 +410,11 @@ def test_td3_with_mixedne_ld() -> None:
     paper.check(three)
 
     # What rests, rests to the last bit: players, moments and targets.
-    before, after = first.carry, one.carry.learner
+    before, after = first.carry, one.carry.critic
     still = [
         (first.players, one.players),
-        (first.optimizer.second_moment, one.optimizer.second_moment),
-        (first.optimizer.taken, one.optimizer.taken),
+        (first.optimizer[0].second_moment, one.optimizer[0].second_moment),
+        (first.optimizer[0].count, one.optimizer[0].count),
         (before.target_players, after.target_players),
         (before.target_critics, after.target_critics),
     ]
@@ -413,7 +437,7 @@ def test_gad(every: int) -> None:
 
 @pytest.mark.parametrize("every", [1, 2], ids=["ddpg", "td3"])
 def test_extra_adam(every: int) -> None:
-    """One critic step a turn, another minibatch for the second half, targets after θ_(t+1)."""
+    """One critic step each, another minibatch for the second half, targets after θ_(t+1)."""
     agent = DDPG if every == 1 else TD3
     first = start(agent, with_extra_adam(every))
     feed = make_feed(agent, first.players, noisy=False)
@@ -430,24 +454,25 @@ def test_extra_adam(every: int) -> None:
 
 
 def test_the_program_makes_the_papers_steps() -> None:
-    """It unpacks rows, draws the noise and counts the turns; padding is not played."""
+    """It unpacks rows, draws the noise and counts minibatches; padding is not used."""
     agent, make_solver = TD3, with_langevin(2)
     first = start(agent, make_solver)
     given = make_feed(agent, first.players, noisy=True)
     fields = given.transitions._asdict()
     columns, parts, at = {}, [], 0
     for name, array in fields.items():
-        part = array.reshape(TURNS, N, -1)
+        part = array.reshape(CAPACITY, N, -1)
         columns[name] = slice(at, at + part.shape[-1])
         parts.append(part)
         at += part.shape[-1]
     rows = jnp.concatenate(parts, axis=-1)
 
     key = jax.random.key(5)
-    normals_key, noise_key = jax.random.split(jax.random.clone(key))
-    shapes = jax.tree.map(lambda x: jnp.zeros((TURNS, *x.shape)), first.players)
-    normals = jax.random.normal(normals_key, (TURNS, agent.draws, N, A))
-    feed = Feed(given.transitions, normals, standard_normal_like(noise_key, shapes))
+    normals_key, noise_key, _ = jax.random.split(jax.random.clone(key), 3)
+    shapes = jax.tree.map(lambda x: jnp.zeros((CAPACITY, *x.shape)), first.players)
+    normals = jax.random.normal(normals_key, (CAPACITY, agent.normals_per_batch, N, A))
+    noise = standard_normal_like(noise_key, shapes)
+    feed = Feed(Batches(given.transitions, normals), noise)
     controls = [Controls(2, 0.05), Controls(3, 0.04), Controls(1, 0.03)]
     paper = Paper.like(first, feed)
     for t, (inner, sigma_t, _) in enumerate(controls, start=1):
@@ -458,11 +483,10 @@ def test_the_program_makes_the_papers_steps() -> None:
     padded = Controls(
         jnp.array([2, 3, 1, *5 * [1]], jnp.int32), jnp.array([0.05, 0.04, 0.03, *5 * [0.0]])
     )
-    update = make_update(agent, make_solver, columns, noisy=True)
+    update = make_program(agent, make_solver, columns, noisy=True)
     plan = Plan(jnp.asarray(3, jnp.int32), padded)
-    last = jax.tree.map(lambda x: x[5], given.transitions)
-    state, report = update(first, rows, no_normaliser(S), plan, key)
-    expected = agent.payoff(state.carry, state.players, last)
-    assert float(report.payoff) == pytest.approx(float(expected), rel=1e-9)
-    carry = open_carry(state.carry)._replace(turn=jnp.asarray(2 + 3 + 1))
+    state, metrics = update(first, rows, no_normaliser(S), plan, key)
+    expected = agent.payoff(state.carry, state.players, given.transitions.observation[5])
+    assert float(metrics["payoff"]) == pytest.approx(float(expected), rel=1e-9)
+    carry = agent.init_carry(state.carry)._replace(batch=jnp.asarray(2 + 3 + 1))
     paper.check(state._replace(carry=carry))

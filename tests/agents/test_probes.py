@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mixedne import Players
-from mixedne.agents import Transition
 from mixedne.config import configure
 from mixedne.games import make_formulation
 from mixedne.policies import Policy, load_policy
@@ -18,10 +17,10 @@ from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.collection import transition_sizes
 from mixedne.training.metrics import read_metrics
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout
 from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
-from mixedne.training.updates import Updater
 from probes.environments import two_player_reward
 
 GAMMA, DELTA = 0.5, 0.1
@@ -56,7 +55,7 @@ class Trained:
         task = resolve_task(config.task)
         self._agent = make_agent(config, task)
         layout = Layout(transition_sizes(task, formulation_of(config)))
-        template = Updater(config, self._agent, layout).init()
+        template = OffPolicyUpdater(config, self._agent, layout).init(config.seed)
         checkpoint = next(load_checkpoints(out / "checkpoint"))
         assert checkpoint.step == config.steps
         self._state = restore_tree(template, checkpoint.tensors, "state")
@@ -66,16 +65,9 @@ class Trained:
 
     def values(self) -> Any:
         """What the critic makes of both players' actions, where −1 and where +1 is seen."""
-        nothing = jnp.zeros(1)
+        state = self._state
         return np.array(
-            [
-                self._agent.payoff(
-                    self._state.carry,
-                    self._state.players,
-                    Transition(s[None], jnp.zeros((1, 1)), nothing, nothing, s[None]),
-                )
-                for s in jnp.asarray(SIGNS)
-            ]
+            [self._agent.payoff(state.carry, state.players, s[None]) for s in jnp.asarray(SIGNS)]
         )
 
     def actions(self) -> Players[Any]:

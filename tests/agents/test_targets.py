@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedne.agents import Agent, Feed, Transition, deterministic, sac
-from mixedne.agents.actor_critic import open_carry
+from mixedne.agents import DDPG, SAC, Batches, Transition
 from mixedne.games import make_formulation
 from mixedne.types import Players
 
@@ -25,7 +24,7 @@ def double() -> Iterator[None]:
         yield
 
 
-def make_feed(draws: int) -> Feed:
+def make_batches(normals: int) -> Batches:
     rng = np.random.default_rng(0)
     transitions = Transition(
         jnp.asarray(rng.standard_normal((1, N, S))),
@@ -34,19 +33,19 @@ def make_feed(draws: int) -> Feed:
         jnp.array([[0.0, 1.0, 0.0, 0.0, 1.0, 0.0]]),
         jnp.asarray(rng.standard_normal((1, N, S))),
     )
-    return Feed(transitions, jnp.asarray(rng.standard_normal((1, draws, N, A))), None)
+    return Batches(transitions, jnp.asarray(rng.standard_normal((1, normals, N, A))))
 
 
-def start(agent: Agent) -> Any:
-    """A learner all of whose networks differ."""
+def start(agent: DDPG | SAC) -> Any:
+    """A critic state all of whose networks differ."""
     rng = np.random.default_rng(4)
-    _, learner = agent.init(jax.random.key(0))
+    _, state = agent.init(jax.random.key(0))
 
     def fresh(tree: Any) -> Any:
         return jax.tree.map(lambda x: jnp.asarray(rng.standard_normal(x.shape)), tree)
 
     parts = ("critics", "target_critics", "target_players", "policy")
-    return learner._replace(**{p: fresh(getattr(learner, p)) for p in parts if hasattr(learner, p)})
+    return state._replace(**{p: fresh(getattr(state, p)) for p in parts if hasattr(state, p)})
 
 
 def network(layers: Any, x: Any) -> Any:
@@ -58,16 +57,16 @@ def critic(layers: Any, s: Any, a: Any) -> float:
     return float(network(layers, np.concatenate([s, a]))[0])
 
 
-def mean_target(feed: Feed, values: list[float]) -> float:
+def mean_target(batches: Batches, values: list[float]) -> float:
     """The mean over the minibatch of r + γ (1 − d) V(s')."""
-    batch = jax.tree.map(lambda x: np.asarray(x[0]), feed.transitions)
+    batch = jax.tree.map(lambda x: np.asarray(x[0]), batches.transitions)
     return float(np.mean(batch.reward + GAMMA * (1 - batch.terminated) * np.array(values)))
 
 
 @pytest.mark.parametrize("formulation", ["nr-mdp", "pr-mdp"])
 def test_td3(formulation: str) -> None:
     """V(s') = min_i of the lottery's mean of Q_i, with smoothing noise on each branch."""
-    agent = deterministic(
+    agent = DDPG(
         S,
         A,
         make_formulation(formulation, DELTA),
@@ -77,11 +76,11 @@ def test_td3(formulation: str) -> None:
         target_noise=SIGMA,
         target_noise_clip=CLIP,
     )
-    assert agent.draws == (1 if formulation == "nr-mdp" else 2)
-    learner, feed = start(agent), make_feed(agent.draws)
-    mu, nu = learner.target_players
+    assert agent.normals_per_batch == (1 if formulation == "nr-mdp" else 2)
+    state, batches = start(agent), make_batches(agent.normals_per_batch)
+    mu, nu = state.target_players
     values, second_is_smaller = [], []
-    for i, s in enumerate(np.asarray(feed.transitions.next_observation[0])):
+    for i, s in enumerate(np.asarray(batches.transitions.next_observation[0])):
         a, b = np.tanh(network(mu, s)), np.tanh(network(nu, s))
         branches = (
             [(1.0, (1 - DELTA) * a + DELTA * b)]
@@ -90,31 +89,31 @@ def test_td3(formulation: str) -> None:
         )
         sums = [0.0, 0.0]
         for j, (weight, action) in enumerate(branches):
-            assert feed.normals is not None
-            noise = np.clip(SIGMA * np.asarray(feed.normals[0, j, i]), -CLIP, CLIP)
+            assert batches.normals is not None
+            noise = np.clip(SIGMA * np.asarray(batches.normals[0, j, i]), -CLIP, CLIP)
             smooth = np.clip(action + noise, -1, 1)
-            for k, phi in enumerate(learner.target_critics):
+            for k, phi in enumerate(state.target_critics):
                 sums[k] += weight * critic(phi, s, smooth)
         values.append(min(sums))
         second_is_smaller.append(sums[1] < sums[0])
     assert 0 < sum(second_is_smaller) < N
-    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner), NOBODY, NOBODY)
-    assert float(carry.sums.target) == pytest.approx(mean_target(feed, values), rel=1e-9)
+    carry = agent.oracle(batches).begin(jax.random.key(1), agent.init_carry(state), NOBODY, None)
+    assert float(carry.sums.target) == pytest.approx(mean_target(batches, values), rel=1e-9)
 
 
 def test_sac() -> None:
     """V(s') = min_i Q_targ,i(s', a') − α log π(a' | s'), a' of the policy of now."""
-    agent = sac(S, A, hidden=(4,), activation="tanh", gamma=GAMMA, initial_temperature=0.3)
-    learner, feed = start(agent), make_feed(agent.draws)
-    assert feed.normals is not None
+    agent = SAC(S, A, hidden=(4,), activation="tanh", gamma=GAMMA, initial_alpha=0.3)
+    state, batches = start(agent), make_batches(agent.normals_per_batch)
+    assert batches.normals is not None
     values = []
-    for i, s in enumerate(np.asarray(feed.transitions.next_observation[0])):
-        mean, log_deviation = np.split(network(learner.policy, s), 2)
-        u = mean + np.exp(log_deviation) * np.asarray(feed.normals[0, 0, i])
+    for i, s in enumerate(np.asarray(batches.transitions.next_observation[0])):
+        mean, log_deviation = np.split(network(state.policy, s), 2)
+        u = mean + np.exp(log_deviation) * np.asarray(batches.normals[0, 0, i])
         log_normal = stats.norm.logpdf(u, mean, np.exp(log_deviation))
         log_probability = np.sum(log_normal - np.log(1 - np.tanh(u) ** 2))
-        smaller = min(critic(phi, s, np.tanh(u)) for phi in learner.target_critics)
+        smaller = min(critic(phi, s, np.tanh(u)) for phi in state.target_critics)
         values.append(smaller - 0.3 * log_probability)
-    carry = agent.oracle(feed).prepare(jax.random.key(1), open_carry(learner), NOBODY, NOBODY)
+    carry = agent.oracle(batches).begin(jax.random.key(1), agent.init_carry(state), NOBODY, None)
     # α is kept in float32.
-    assert float(carry.sums.target) == pytest.approx(mean_target(feed, values), rel=1e-6)
+    assert float(carry.sums.target) == pytest.approx(mean_target(batches, values), rel=1e-6)

@@ -13,9 +13,9 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from mixedne import optimizers, solvers
-from mixedne.agents import PolicyGradientAgent, vpg
+from mixedne.agents import VPG
 from mixedne.agents.networks import apply_network
-from mixedne.agents.vpg import Evidence, _execute
+from mixedne.agents.vpg import Trajectories, execute
 from mixedne.games import make_formulation
 from mixedne.solvers import Controls, Oracle
 from mixedne.tasks.toy import reward
@@ -32,32 +32,31 @@ def double() -> Iterator[None]:
 
 
 @functools.cache
-def make(delta: float = 0.3, formulation: str = "nr-mdp", **options: Any) -> PolicyGradientAgent:
+def make(delta: float = 0.3, formulation: str = "nr-mdp", **options: Any) -> VPG:
     settings: dict[str, Any] = {"hidden": (5,), "gamma": GAMMA, "horizon": HORIZON, **options}
-    return vpg(toy_world.world(), make_formulation(formulation, delta), **settings)
+    return VPG(toy_world.world(), make_formulation(formulation, delta), **settings)
 
 
 @functools.cache
-def compiled(agent: PolicyGradientAgent) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def compiled(agent: VPG) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Episodes and gradients where both players stand: (key, carry, players), (carry, players)."""
-    oracle = agent.oracle
     return (
-        jax.jit(lambda key, carry, players: oracle.prepare(key, carry, players, players)),
-        jax.jit(lambda carry, players: oracle.gradients(carry, players, players)),
+        jax.jit(lambda key, carry, players: agent.begin(key, carry, players, None)),
+        jax.jit(lambda carry, players: agent.gradients(carry, players, None)),
     )
 
 
-def play(agent: PolicyGradientAgent, players: Players) -> Any:
-    return compiled(agent)[0](jax.random.key(0), agent.open_carry(), players)
+def play(agent: VPG, players: Players) -> Any:
+    return compiled(agent)[0](jax.random.key(0), agent.init_carry(), players)
 
 
-def gradients(agent: PolicyGradientAgent, carry: Any, players: Players) -> Any:
+def gradients(agent: VPG, carry: Any, players: Players) -> Any:
     return compiled(agent)[1](carry, players)
 
 
-def far(agent: PolicyGradientAgent) -> Players:
+def far(agent: VPG) -> Players:
     """Players that do something: the first weights of the last layer are small."""
-    return jax.tree.map(lambda x: 2 * x, agent.init(jax.random.key(3)))
+    return jax.tree.map(lambda x: 2 * x, agent.init(jax.random.key(3))[0])
 
 
 def log_density(network: Any, s: float, a: float) -> float:
@@ -67,6 +66,14 @@ def log_density(network: Any, s: float, a: float) -> float:
     mean, spread = hidden @ last["weight"] + last["bias"]
     variance = np.log1p(np.exp(spread))
     return float(-0.5 * ((a - mean) ** 2 / variance + np.log(2 * np.pi * variance)))
+
+
+def actions(network: Any, s: Any, xi: Any) -> Any:
+    """a = μ(s) + σ(s) ξ, in NumPy."""
+    first, last = jax.tree.map(np.asarray, network)
+    hidden = np.maximum(np.asarray(s) @ first["weight"] + first["bias"], 0)
+    mean, spread = np.split(hidden @ last["weight"] + last["bias"], 2, axis=-1)
+    return mean + np.sqrt(np.log1p(np.exp(spread))) * np.asarray(xi)
 
 
 def by_differences(function: Callable[[Any], float], tree: Any, step: float = 1e-6) -> Any:
@@ -87,10 +94,11 @@ def test_the_printed_gradient(trajectories: int) -> None:
     players = far(agent)
     carry = play(agent, players)
     found = gradients(agent, carry, players)
-    for network, evidence, share, gradient in zip(
-        players, carry.evidence, (0.7, 0.3), found, strict=True
+    for network, played, share, gradient in zip(
+        players, carry.trajectories, (0.7, 0.3), found, strict=True
     ):
-        s, a, _ = jax.tree.map(np.asarray, evidence)
+        s, xi, _ = jax.tree.map(np.asarray, played)
+        a = actions(network, s, xi)
         assert s.shape == a.shape == (trajectories, HORIZON, 1)
 
         def objective(network: Any, s: Any = s, a: Any = a, share: float = share) -> float:
@@ -122,9 +130,9 @@ def test_the_estimate_is_unbiased(formulation: str) -> None:
         players = optax.tree.add_scale(start, sign * aside, direction)
 
         def one(key: jax.Array) -> tuple[jax.Array, Players]:
-            carry = agent.oracle.prepare(key, agent.open_carry(), players, players)
-            rewards = toy_world.reward(carry.evidence.agent.observation[0, :, 0])
-            gradients = agent.oracle.gradients(carry, players, players)
+            carry = agent.begin(key, agent.init_carry(), players, None)
+            rewards = toy_world.reward(carry.trajectories.agent.observation[0, :, 0])
+            gradients = agent.gradients(carry, players, None)
             along = Players(
                 *(optax.tree.vdot(g, d) for g, d in zip(gradients, direction, strict=True))
             )
@@ -146,62 +154,66 @@ def test_the_estimate_is_unbiased(formulation: str) -> None:
 def test_what_the_world_gets_and_what_the_density_sees() -> None:
     """Actions are clipped before they are mixed, and their density is that of the sample."""
     a, b = jnp.array([3.0]), jnp.array([-0.5])
-    mixed = _execute(make_formulation("nr-mdp", 0.25), Players(a, b), jnp.array(0.1))
+    mixed = execute(make_formulation("nr-mdp", 0.25), Players(a, b), jnp.array(0.1))
     assert float(mixed[0]) == 0.75 * 1.0 + 0.25 * -0.5
     for chance, executed in ((0.74, 1.0), (0.76, -0.5)):
         either = make_formulation("pr-mdp", 0.25)
-        assert float(_execute(either, Players(a, b), jnp.array(chance))[0]) == executed
-    alone = _execute(make_formulation("nr-mdp", 0.0), Players(a, None), jnp.array(0.1))
+        assert float(execute(either, Players(a, b), jnp.array(chance))[0]) == executed
+    alone = execute(make_formulation("nr-mdp", 0.0), Players(a, None), jnp.array(0.1))
     assert float(alone[0]) == 1.0
-    carry = play(make(trajectories=3), far(make()))
-    assert float(jnp.abs(carry.evidence.agent.action).max()) > 1
+    players = far(make())
+    carry = play(make(trajectories=3), players)
+    s, xi, _ = carry.trajectories.agent
+    assert np.abs(actions(players.agent, s, xi)).max() > 1
 
 
 def test_the_players_share_their_episodes_only_where_both_stand() -> None:
     agent = make()
-    own, other = far(agent), agent.init(jax.random.key(8))
+    own, other = far(agent), agent.init(jax.random.key(8))[0]
     together = play(agent, own)
-    for x, y in zip(together.evidence.agent, together.evidence.adversary, strict=True):
+    for x, y in zip(together.trajectories.agent, together.trajectories.adversary, strict=True):
         assert x.shape == y.shape
     np.testing.assert_array_equal(
-        together.evidence.agent.observation, together.evidence.adversary.observation
+        together.trajectories.agent.observation, together.trajectories.adversary.observation
     )
-    apart = jax.jit(agent.oracle.prepare)(jax.random.key(0), agent.open_carry(), own, other)
-    first, second = (np.asarray(evidence.observation) for evidence in apart.evidence)
+    apart = jax.jit(agent.begin)(jax.random.key(0), agent.init_carry(), own, other)
+    first, second = (np.asarray(played.observation) for played in apart.trajectories)
     assert not np.array_equal(first, second)
 
 
 def test_one_player_has_no_adversary() -> None:
     agent = make(delta=0.0)
-    players = agent.init(jax.random.key(0))
+    players, _ = agent.init(jax.random.key(0))
     carry = play(agent, players)
-    assert (players.adversary, carry.evidence.adversary) == (None, None)
+    assert (players.adversary, carry.trajectories.adversary) == (None, None)
     assert gradients(agent, carry, players).adversary is None
 
 
 def test_returns_that_are_counted() -> None:
-    """The mean undiscounted return of the episodes, summed over turns."""
+    """The mean undiscounted return of the episodes, summed over rollouts."""
     agent = make(trajectories=3)
     players = far(agent)
     once = play(agent, players)
-    rewards = reward(np.asarray(once.evidence.agent.observation[..., 0]))
+    rewards = reward(np.asarray(once.trajectories.agent.observation[..., 0]))
     assert float(once.returns) == pytest.approx(rewards.sum(axis=1).mean(), rel=1e-12)
     twice = compiled(agent)[0](jax.random.key(1), once, players)
-    assert int(twice.turns) == 2
+    assert int(twice.rollouts) == 2
     assert float(twice.returns) > float(once.returns)
 
 
 def test_normalised_returns() -> None:
-    """γ^t (G_t − mean) / deviation, over all steps of all episodes of a turn."""
+    """γ^t (G_t − mean) / deviation, over all steps of all episodes of a rollout."""
     plain, scaled = (make(trajectories=3, normalise_returns=on) for on in (False, True))
     players = far(plain)
     discount = GAMMA ** np.arange(HORIZON)
-    weights = [np.asarray(play(agent, players).evidence.agent.weight) for agent in (plain, scaled)]
+    weights = [
+        np.asarray(play(agent, players).trajectories.agent.weight) for agent in (plain, scaled)
+    ]
     to_go = weights[0] / discount
     expected = discount * (to_go - to_go.mean()) / to_go.std()
     np.testing.assert_allclose(weights[1], expected, atol=1e-6)
     myopic = make(gamma=0.0, normalise_returns=True)  # γ^t is zero from the second step on
-    assert np.isfinite(play(myopic, players).evidence.agent.weight).all()
+    assert np.isfinite(play(myopic, players).trajectories.agent.weight).all()
 
 
 def test_clipped_gradients() -> None:
@@ -227,28 +239,30 @@ def test_mixedne_ld_as_the_paper_prints_it() -> None:
     agent = make()
     start = far(agent)
     rng = np.random.default_rng(0)
-    turns = inner * outer
-    xi = jax.tree.map(lambda x: jnp.asarray(rng.standard_normal((turns, *x.shape))), start)
-    keys = jax.random.key_data(jax.random.split(jax.random.key(5), turns))
+    rollouts = inner * outer
+    xi = jax.tree.map(lambda x: jnp.asarray(rng.standard_normal((rollouts, *x.shape))), start)
+    keys = jax.random.key_data(jax.random.split(jax.random.key(5), rollouts))
 
-    def prepare(key: jax.Array, carry: Any, own: Players, opponent: Players) -> Any:
-        own_key = jax.random.wrap_key_data(keys[carry.turns.astype(int)])
-        return agent.oracle.prepare(own_key, carry, own, opponent)
+    def begin(key: jax.Array, carry: Any, players: Players, opponent: Players | None) -> Any:
+        own_key = jax.random.wrap_key_data(keys[carry.rollouts.astype(int)])
+        return agent.begin(own_key, carry, players, opponent)
 
-    def noise(carry: Any) -> Players:
-        return jax.tree.map(lambda x: x[carry.turns.astype(int) - 1], xi)
+    def extra_args(carry: Any) -> dict[str, Players]:
+        return {"noise": jax.tree.map(lambda x: x[carry.rollouts.astype(int) - 1], xi)}
 
-    oracle = Oracle(agent.oracle.gradients, prepare, noise=noise)
+    oracle = Oracle(agent.gradients, begin)
     optimizer = optimizers.langevin(eta, sigma, decay=alpha, epsilon=epsilon)
-    solver = solvers.mixedne_ld(oracle, optimizer, damping=beta, inner="coupled")
-    state = solver.init(start, agent.open_carry())
+    solver = solvers.mixedne_ld(
+        oracle, optimizer, damping=beta, inner="coupled", extra_args=extra_args
+    )
+    state = solver.init(start, agent.init_carry())
     step_once = jax.jit(solver.step)
     for _ in range(outer):
         state, _ = step_once(jax.random.key(0), state, Controls(inner_steps=inner))
 
     theta, omega = start
     m = jax.tree.map(np.zeros_like, start)
-    carry, turn = agent.open_carry(), 0
+    carry, turn = agent.init_carry(), 0
     for _ in range(outer):
         theta_n, omega_n, theta_bar, omega_bar = theta, omega, theta, omega
         for _ in range(inner):
@@ -284,16 +298,16 @@ def test_mixedne_ld_as_the_paper_prints_it() -> None:
     )
 
 
-def test_evidence_holds_what_its_fields_say() -> None:
+def test_trajectories_hold_what_their_fields_say() -> None:
     carry = play(make(), far(make()))
-    assert isinstance(carry.evidence.agent, Evidence)
-    rewards = reward(np.asarray(carry.evidence.agent.observation[0, :, 0]))
+    assert isinstance(carry.trajectories.agent, Trajectories)
+    rewards = reward(np.asarray(carry.trajectories.agent.observation[0, :, 0]))
     # γ^t G_t for γ = 0.9 and four rewards, from the last to the first
     last = 0.729 * rewards[3]
     third = 0.81 * rewards[2] + last
     second = 0.9 * rewards[1] + third
     expected = [rewards[0] + second, second, third, last]
-    np.testing.assert_allclose(carry.evidence.agent.weight[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(carry.trajectories.agent.weight[0], expected, rtol=1e-12)
 
 
 SOLVERS: dict[str, Callable[[Oracle, float], solvers.Solver]] = {
@@ -316,9 +330,9 @@ def test_a_game_whose_equilibrium_is_known(solver: str, formulation: str) -> Non
     """
     world = World(jnp.zeros(1), 1, 0, lambda s, action, draws: (action, s[0]))
     settings: dict[str, Any] = {"hidden": (4,), "horizon": 2, "trajectories": 32, "gamma": 1.0}
-    agent = vpg(world, make_formulation(formulation, 0.3), **settings)
-    made = SOLVERS[solver](agent.oracle, 2e-2)
-    state = made.init(agent.init(jax.random.key(0)), agent.open_carry())
+    agent = VPG(world, make_formulation(formulation, 0.3), **settings)
+    made = SOLVERS[solver](agent.oracle(), 2e-2)
+    state = made.init(agent.init(jax.random.key(0))[0], agent.init_carry())
     controls = Controls(inner_steps=jnp.full(150, 2))
     run = jax.jit(lambda key, state: solvers.solve(made, key, state, controls)[0])
     ended, again = (run(jax.random.key(1), state) for _ in range(2))

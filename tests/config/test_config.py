@@ -398,7 +398,7 @@ def test_names_stand_for_what_there_is() -> None:
     from mixedne.agents import networks
     from mixedne.games import make_formulation
 
-    assert tuple(policies.ACTIVATIONS) == tuple(networks.ACTIVATIONS) == ACTIVATIONS
+    assert tuple(policies.FUNCTIONS) == tuple(networks.FUNCTIONS) == ACTIVATIONS
     for name in FORMULATIONS:
         assert make_formulation(name, 0.1).name == name
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -11,17 +11,23 @@ import numpy as np
 import optax
 import pytest
 
-from mixedne.agents import Agent
+from mixedne.agents import DDPG, SAC, VPG, Agent, Batches, Transition
+from mixedne.agents.critics import CriticCarry
 from mixedne.config import Config, configure
+from mixedne.games import make_formulation
 from mixedne.names import SOLVERS
+from mixedne.policies import HEADS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
+from mixedne.training import toy_world
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.program import no_normaliser
+from mixedne.training.normaliser import no_normaliser
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
-from mixedne.training.updates import Updater
+from mixedne.training.updates import RunInputs, inner_steps
+from mixedne.types import Players
 from probes.transitions import pack
 
 TASK = "InvertedPendulum-v5"
@@ -71,31 +77,26 @@ def quick_and_slow(names: Iterable[str]) -> list[Any]:
 
 
 class Program:
-    """An updater, some transitions, and a count of compilations."""
+    """An updater, and some transitions."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, agent: Agent | None = None) -> None:
         task, formulation = resolve_task(config.task), formulation_of(config)
         layout = Layout(transition_sizes(task, formulation))
-        agent = make_agent(config, task)
-        self.config, self.traces = config, 0
-
-        def counting(feed: Any) -> Any:
-            self.traces += 1
-            return agent.oracle(feed)
-
-        counted: Agent = agent._replace(oracle=counting)
-        self.updater = Updater(config, counted, layout)
+        self.config = config
+        self.updater = OffPolicyUpdater(config, agent or make_agent(config, task), layout)
         self.replay = Replay.create(None, layout.width, 64, 0)
         self.replay.append(random_rows(layout))
         self.normaliser = no_normaliser(task.observation_size)
 
     def cycle(self, state: SolverState, done: int) -> SolverState:
-        after, reports = self.updater.update(state, self.replay, self.normaliser, done)
-        assert sum(len(call.inner_steps) for call, _ in reports) == self.config.updates
+        inputs = RunInputs(self.config, state, self.replay, self.normaliser)
+        [(after, calls)] = self.updater.advance([inputs], done, self.config.updates)
+        moves = self.config.updates // self.config.policy_delay
+        assert sum(call["moves"] for call in calls) == moves
         return after
 
     def run(self, cycles: int) -> SolverState:
-        state = self.updater.init()
+        state = self.updater.init(self.config.seed)
         for i in range(cycles):
             state = self.cycle(state, i * UPDATES)
         return state
@@ -147,7 +148,7 @@ def distance(one: Any, other: Any) -> float:
 def test_the_battery(config: Config) -> None:
     """What must hold of each; in one test, so that each is compiled only once."""
     here = program(config)
-    first = here.updater.init()
+    first = here.updater.init(config.seed)
     shapes, start = described(first), jax.tree.map(np.array, first.players)
     assert (first.players.adversary is None) == (config.delta == 0)
 
@@ -167,13 +168,13 @@ def test_the_battery(config: Config) -> None:
 
     # Deterministic by seed; and cut anywhere: what a checkpoint holds goes on to the same end.
     same(two, here.run(2))
-    same(two, here.cycle(restore_tree(here.updater.init(), stored, ""), UPDATES))
+    same(two, here.cycle(restore_tree(here.updater.init(config.seed), stored, ""), UPDATES))
 
     # Compiled once, whatever K_t did and wherever the state came from.
-    assert here.traces == 1
+    assert here.updater._program._cache_size() == 1  # type: ignore[attr-defined]
     if config.solver == "mixedne-ld" and config.delta > 0:
         t = np.arange(1, 2 * UPDATES + 1)
-        assert len(set(here.updater.inner_steps(t).tolist())) == 4
+        assert len(set(inner_steps(config, t).tolist())) == 4
 
 
 def test_another_seed_is_another_run() -> None:
@@ -224,13 +225,106 @@ def test_cold_undamped_chains_of_one_step_are_gad(agent: str) -> None:
 
 
 def test_targets_follow_slowly() -> None:
-    """τ = 1 holds the targets where they began; τ = 0 puts them where the networks are."""
+    """τ is the share kept: 1 holds the targets where they began, 0 puts them at the networks."""
     config = REGISTRY["ddpg-gad-nr-mdp-0.1"]
     held = Program(dataclasses.replace(config, tau=1.0))
-    first = held.updater.init()
+    first = held.updater.init(config.seed)
     start = jax.tree.map(np.array, (first.carry.target_critics, first.carry.target_players))
-    learner = held.cycle(first, 0).carry
-    same((learner.target_critics, learner.target_players), start)
+    critic = held.cycle(first, 0).carry
+    same((critic.target_critics, critic.target_players), start)
     state = Program(dataclasses.replace(config, tau=0.0)).run(1)
     same(state.carry.target_critics, state.carry.critics)
     same(state.carry.target_players, state.players)
+
+
+class Curious(DDPG):
+    """DDPG whose critic's reported value is a number drawn from the oracle's key."""
+
+    def begin(
+        self, batches: Any, key: jax.Array, carry: CriticCarry, players: Any, opponent: Any
+    ) -> CriticCarry:
+        after = super().begin(batches, key, carry, players, opponent)
+        drawn = carry.sums.value + jax.random.uniform(key)
+        return after._replace(sums=after.sums._replace(value=drawn))
+
+
+def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
+    config = REGISTRY["ddpg-gad-nr-mdp-0.1"]
+    task = resolve_task(config.task)
+    agent = Curious(task.observation_size, task.action_size, formulation_of(config), hidden=(8,))
+    drawn = set()
+    for seed in (0, 1):
+        here = Program(dataclasses.replace(config, seed=seed), agent)
+        state = here.updater.init(seed)
+        for done in (0, UPDATES):
+            inputs = RunInputs(here.config, state, here.replay, here.normaliser)
+            [(state, [call])] = here.updater.advance([inputs], done, UPDATES)
+            drawn.add(call["value"])
+    assert len(drawn) == 4
+
+
+AGENTS: dict[str, Callable[[], Agent]] = {
+    "ddpg": lambda: DDPG(3, 2, make_formulation("nr-mdp", 0.1), hidden=(4,)),
+    "td3": lambda: DDPG(
+        3, 2, make_formulation("pr-mdp", 0.1), hidden=(4,), critics=2, target_noise=0.1
+    ),
+    "sac": lambda: SAC(3, 2, hidden=(4,)),
+    "sac-fixed": lambda: SAC(3, 2, hidden=(4,), fixed_alpha=0.2),
+    "vpg": lambda: VPG(toy_world.world(), make_formulation("nr-mdp", 0.1), horizon=3),
+    "vpg-one-player": lambda: VPG(toy_world.world(), make_formulation("nr-mdp", 0), horizon=3),
+}
+
+
+def some_batches(agent: Agent) -> Batches | None:
+    if isinstance(agent, VPG):
+        return None
+    rng = np.random.default_rng(0)
+    shapes = Transition((5, 3), (5, 2), (5,), (5,), (5, 3))  # type: ignore[arg-type]
+    parts = (jnp.asarray(rng.standard_normal((2, *shape)), jnp.float32) for shape in shapes)
+    count = agent.normals_per_batch
+    normals = jnp.asarray(rng.standard_normal((2, count, 5, 2)), jnp.float32)
+    return Batches(Transition(*parts), normals if count else None)
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_the_protocol(name: str) -> None:
+    """Any agent: gradients in the players' shapes, a steady carry, metrics that are numbers."""
+    agent = AGENTS[name]()
+    batches, key = some_batches(agent), jax.random.key(1)
+    players, critic = agent.init(jax.random.key(0))
+    again, _ = agent.init(jax.random.key(0))
+    same(players, again)
+    assert agent.policy_head in HEADS
+
+    @jax.jit
+    def step(carry: Any, players: Players) -> tuple[Any, Players, dict[str, jax.Array]]:
+        oracle = agent.oracle(batches)
+        carry = oracle.begin(key, carry, players, None)
+        gradients = oracle.gradients(carry, players, None)
+        carry = oracle.end(carry, players)
+        return carry, gradients, agent.finish(carry, players, batches)[1]
+
+    carry = agent.init_carry(critic)
+    after, gradients, metrics = step(carry, players)
+    assert described(after) == described(carry)
+    assert described(gradients) == described(players)
+    assert all(np.isfinite(value) and value.shape == () for value in metrics.values())
+    ended, _ = agent.finish(after, players, batches)
+    assert described(ended) == described(critic)
+
+    # Which object holds the players means nothing; whom they meet is an argument.
+    copied = step(carry, jax.tree.map(jnp.array, players))
+    same(copied, (after, gradients, metrics))
+
+
+def test_vpg_plays_two_sets_of_episodes_against_a_given_opponent() -> None:
+    """Even if the opponent given is the players themselves."""
+    agent = AGENTS["vpg"]()
+    players, _ = agent.init(jax.random.key(0))
+    oracle, carry = agent.oracle(None), agent.init_carry(None)
+    one, two = (
+        oracle.begin(jax.random.key(1), carry, players, opponent).trajectories
+        for opponent in (None, players)
+    )
+    same(one.agent.observation, one.adversary.observation)
+    assert not np.array_equal(two.agent.observation, two.adversary.observation)

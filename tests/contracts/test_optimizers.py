@@ -17,11 +17,14 @@ OPTIMIZERS: dict[str, Callable[[Any], optax.GradientTransformationExtraArgs]] = 
     "extra_sgd": optimizers.extra_sgd,
     "langevin": lambda rate: optimizers.langevin(rate, 0.1),
     "rmsprop": optimizers.rmsprop,
+    "scale_by_langevin": lambda rate: optax.chain(
+        optimizers.scale_by_langevin(rate, 0.1), optax.scale(-1.0)
+    ),
     "sgld": lambda rate: optimizers.sgld(rate, 0.1),
 }
 NOT_OPTIMIZERS = {
     "ExtrapolationState",
-    "LangevinState",
+    "ScaleByLangevinState",
     "extrapolate",
     "thermal_noise",
     "warmup_steps",
@@ -81,7 +84,7 @@ def test_compiles_once(make: Any, key: jax.Array) -> None:
     def step(tree: Any, state: Any, t: Any, rate: Any) -> Any:
         traces.append(1)
         return optimizer.update(
-            tree, state, tree, key=jax.random.fold_in(key, t), learning_rate=rate, temperature=rate
+            tree, state, tree, key=jax.random.fold_in(key, t), learning_rate=rate, noise_scale=rate
         )
 
     state = optimizer.init(tree)

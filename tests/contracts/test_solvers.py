@@ -143,8 +143,8 @@ def test_vmap_over_seeds_and_learning_rates(make: Make) -> None:
 
 
 def test_one_player_needs_no_adversary(make: Make) -> None:
-    def gradients(carry: Any, own: Players, opponent: Players) -> Players:
-        return Players(jax.tree.map(lambda x: -2 * x, own.agent), None)
+    def gradients(carry: Any, both: Players, opponent: Players | None) -> Players:
+        return Players(jax.tree.map(lambda x: -2 * x, both.agent), None)
 
     start = Players(players().agent, None)
     state, _ = run(make(Oracle(gradients)), 200, start=start)
@@ -166,39 +166,39 @@ def test_iterates_stay_in_the_box(make: Make) -> None:
     assert float(jnp.min(state.players.adversary[0])) >= -0.9
 
 
-def test_the_oracles_turns(name: str, make: Make, key: jax.Array) -> None:
-    """A critic is stepped once a turn, and targets see settled players only."""
+def test_the_oracles_steps(name: str, make: Make, key: jax.Array) -> None:
+    """A critic is stepped once for each, and targets see settled players only."""
 
-    def gradients(carry: Any, own: Players, opponent: Players) -> Players:
-        return jax.tree.map(jnp.ones_like, own)
+    def gradients(carry: Any, both: Players, opponent: Players | None) -> Players:
+        return jax.tree.map(jnp.ones_like, both)
 
     oracle = Oracle(
         gradients,
-        prepare=lambda key, carry, *places: {**carry, "prepared": carry["prepared"] + 1},
-        redraw=lambda key, carry, *places: {**carry, "redrawn": carry["redrawn"] + 1},
-        commit=lambda carry, both: {
+        begin=lambda key, carry, *places: {**carry, "begun": carry["begun"] + 1},
+        resample=lambda key, carry, *places: {**carry, "resampled": carry["resampled"] + 1},
+        end=lambda carry, both: {
             **carry,
             "target": both.agent["b"],
-            "committed": carry["committed"] + 1,
+            "ended": carry["ended"] + 1,
         },
     )
-    counts = {"prepared": 0, "redrawn": 0, "committed": 0, "target": 0.0}
+    counts = {"begun": 0, "resampled": 0, "ended": 0, "target": 0.0}
     solver = make(oracle)
     state = solver.init(players(), jax.tree.map(jnp.asarray, counts))
     state, _ = solver.step(key, state, Controls(inner_steps=5))
-    turns = 5 if name.startswith("mixedne") else 1
-    assert int(state.carry["prepared"]) == int(state.carry["committed"]) == turns
-    assert int(state.carry["redrawn"]) == (1 if name.startswith("extra") else 0)
+    steps = 5 if name.startswith("mixedne") else 1
+    assert int(state.carry["begun"]) == int(state.carry["ended"]) == steps
+    assert int(state.carry["resampled"]) == (1 if name.startswith("extra") else 0)
     if not name.startswith("mixedne"):  # there, targets follow the inner iterate
         assert float(state.carry["target"]) == float(state.players.agent["b"])
 
 
-def test_every_turn_has_keys_of_its_own(make: Make) -> None:
-    def draw(key: jax.Array, carry: Any, *places: Players) -> Any:
+def test_every_gradient_step_has_keys_of_its_own(make: Make) -> None:
+    def draw(key: jax.Array, carry: Any, *places: Any) -> Any:
         return {"seen": jnp.roll(carry["seen"], 1).at[0].set(jax.random.uniform(key))}
 
     oracle = Oracle(
-        lambda carry, own, opponent: jax.tree.map(jnp.zeros_like, own), prepare=draw, redraw=draw
+        lambda carry, both, opponent: jax.tree.map(jnp.zeros_like, both), begin=draw, resample=draw
     )
     solver = make(oracle)
     state = solver.init(players(), {"seen": jnp.zeros(6)})
@@ -206,21 +206,63 @@ def test_every_turn_has_keys_of_its_own(make: Make) -> None:
     assert len(set(np.asarray(state.carry["seen"]).tolist())) == 6
 
 
-def test_a_turn_opens_where_its_gradient_is_taken(name: str, make: Make, key: jax.Array) -> None:
+def test_a_step_begins_where_its_gradient_is_taken(name: str, make: Make, key: jax.Array) -> None:
     """Whoever plays episodes to estimate a gradient must play them with those players."""
 
-    def stand(key: jax.Array, carry: Any, own: Players, opponent: Players) -> Any:
+    def stand(key: jax.Array, carry: Any, both: Players, opponent: Players | None) -> Any:
         del key
-        return {**carry, "here": (own, opponent)}
+        return {**carry, "here": (both, opponent or both)}
 
-    def gradients(carry: Any, own: Players, opponent: Players) -> Players:
-        apart = optax.tree.norm(optax.tree.sub(carry["here"], (own, opponent)))
-        return jax.tree.map(lambda x: jnp.where(apart > 0, jnp.nan, jnp.ones_like(x)), own)
+    def gradients(carry: Any, both: Players, opponent: Players | None) -> Players:
+        apart = optax.tree.norm(optax.tree.sub(carry["here"], (both, opponent or both)))
+        return jax.tree.map(lambda x: jnp.where(apart > 0, jnp.nan, jnp.ones_like(x)), both)
 
-    solver = make(Oracle(gradients, prepare=stand, redraw=stand))
+    solver = make(Oracle(gradients, begin=stand, resample=stand))
     state = solver.init(players(), {"here": (players(), players())})
     state, _ = solver.step(key, state, Controls(inner_steps=4))
     agent, adversary = state.players
     assert np.isfinite(float(optax.tree.norm(agent)))
     if "alternating" not in name:  # there, the adversary answers the agent's move at once
         assert np.isfinite(float(optax.tree.norm(adversary)))
+
+
+def test_copies_of_the_players_change_nothing(make: Make) -> None:
+    """Whom the players meet is an argument; which object holds them means nothing."""
+    plain = solvers.payoff_oracle(payoff)
+
+    def copied(carry: Any, both: Players, opponent: Players | None) -> Players:
+        both, opponent = jax.tree.map(jnp.array, (both, opponent))
+        return plain.gradients(carry, both, opponent)
+
+    one, other = (run(make(oracle), 5)[0].players for oracle in (plain, Oracle(copied)))
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-7), one, other)
+
+
+def test_the_oracles_keys_follow_the_solvers_key(make: Make) -> None:
+    """An oracle that draws from its key gets other numbers for another seed, and for another t."""
+
+    def draw(key: jax.Array, carry: Any, *places: Any) -> Any:
+        return {"drawn": jax.random.uniform(key)}
+
+    oracle = Oracle(lambda carry, both, opponent: jax.tree.map(jnp.zeros_like, both), begin=draw)
+    solver = make(oracle)
+    first = solver.init(players(), {"drawn": jnp.zeros([])})
+    drawn = set()
+    for seed in (0, 1):
+        state = first
+        for _ in range(2):
+            state, _ = solver.step(jax.random.key(seed), state, Controls(inner_steps=2))
+            drawn.add(float(state.carry["drawn"]))
+    assert len(drawn) == 4
+
+
+def test_the_delayed_solver_asks_its_own_oracle(make: Make, key: jax.Array) -> None:
+    counting = Oracle(
+        lambda carry, both, opponent: jax.tree.map(jnp.ones_like, both),
+        begin=lambda key, carry, both, opponent: carry + 1,
+    )
+    solver = solvers.delayed(make(counting), 3)
+    state = solver.init(players(), jnp.asarray(0))
+    state, _ = solver.step(key, state, Controls(inner_steps=4))
+    assert int(state.carry) == 4
+    jax.tree.map(np.testing.assert_array_equal, state.players, players())

@@ -65,7 +65,7 @@ def test_an_adaptive_preconditioner_approaches_the_law() -> None:
     assert abs(bias[2]) < 0.08
 
 
-def test_zero_temperature_is_rmsprop_exactly(key: jax.Array) -> None:
+def test_without_noise_it_is_rmsprop_exactly(key: jax.Array) -> None:
     params = {"w": jax.random.normal(key, (5, 4)), "b": jnp.zeros(4)}
     cold, plain = langevin(0.01, 0.0, decay=0.9), rmsprop(0.01, decay=0.9)
 
@@ -101,10 +101,10 @@ def test_the_noise_scales_with_both_roots() -> None:
     np.testing.assert_allclose(update, 0.15 * jax.random.normal(jax.random.key(0), (7,)), rtol=1e-6)
 
 
-def test_a_given_temperature_replaces_the_default() -> None:
+def test_a_given_noise_scale_replaces_the_default() -> None:
     zeros = jnp.zeros(3)
     hot, cold = sgld(0.1, 5.0), sgld(0.1, 0.5)
-    given, _ = hot.update(zeros, hot.init(zeros), key=jax.random.key(0), temperature=0.5)
+    given, _ = hot.update(zeros, hot.init(zeros), key=jax.random.key(0), noise_scale=0.5)
     default, _ = cold.update(zeros, cold.init(zeros), key=jax.random.key(0))
     np.testing.assert_array_equal(given, default)
 
@@ -138,7 +138,7 @@ def test_leaves_get_independent_noise(key: jax.Array) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"temperature": -1.0}, "temperature must be at least 0, not -1.0"),
+        ({"noise_scale": -1.0}, "noise_scale must be at least 0, not -1.0"),
         ({"decay": 1.5}, "decay must be at most 1, not 1.5"),
         ({"epsilon": -1e-8}, "epsilon must be at least 0, not -1e-08"),
         ({"initial_second_moment": float("inf")}, "initial_second_moment must be finite"),
@@ -146,4 +146,4 @@ def test_leaves_get_independent_noise(key: jax.Array) -> None:
 )
 def test_senseless_values_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        langevin(0.1, **{"temperature": 0.1, **arguments})
+        langevin(0.1, **{"noise_scale": 0.1, **arguments})

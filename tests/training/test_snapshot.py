@@ -85,13 +85,13 @@ def test_every_agents_state_makes_the_round_trip(agent: str) -> None:
     from mixedne.tasks import resolve_task
     from mixedne.training.assembly import formulation_of, make_agent
     from mixedne.training.collection import transition_sizes
+    from mixedne.training.off_policy import OffPolicyUpdater
     from mixedne.training.replay import Layout
-    from mixedne.training.updates import Updater
 
     config = configure("InvertedPendulum-v5", agent=agent, hidden=(4,), batch_size=2)
     task = resolve_task(config.task)
     layout = Layout(transition_sizes(task, formulation_of(config)))
-    state = Updater(config, make_agent(config, task), layout).init()
+    state = OffPolicyUpdater(config, make_agent(config, task), layout).init(config.seed)
     tensors = tree_tensors(state, "state")
     assert is_finite(tensors)
     zero = jax.tree.map(

@@ -10,24 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixedne import Players
-from mixedne.agents.actor_critic import Sums
 from mixedne.config import Config, configure
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.collection import transition_sizes
-from mixedne.training.program import Normaliser, Report
+from mixedne.training.normaliser import Normaliser
+from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, generator
-from mixedne.training.updates import Updater
+from mixedne.training.updates import RunInputs, inner_steps, noise_scale
 
 PENDULUM = "InvertedPendulum-v5"
 
 
-def make(config: Config) -> tuple[Updater, Layout]:
+def make(config: Config) -> tuple[OffPolicyUpdater, Layout]:
     task = resolve_task(config.task)
     layout = Layout(transition_sizes(task, formulation_of(config)))
-    return Updater(config, make_agent(config, task), layout), layout
+    return OffPolicyUpdater(config, make_agent(config, task), layout), layout
 
 
 def configured(**wishes: Any) -> Config:
@@ -57,12 +56,12 @@ def test_every_outer_step_is_made_once_and_in_order(
         moving = [step for step in t if step % policy_delay == 0]
         assert call.moves == len(moving)
         halves = len(moving) if solver == "extra-adam" else 0
-        assert call.entries == sum(call.inner_steps) + halves
-        assert 1 <= len(t) <= updater.turns
-        assert 1 <= call.entries <= updater.turns
+        assert call.minibatches == sum(call.inner_steps) + halves
+        assert 1 <= len(t) <= updater.capacity
+        assert 1 <= call.minibatches <= updater.capacity
         if following is not None:  # no call ends while the next step would still fit
             moves = following.first % policy_delay == 0 and solver == "extra-adam"
-            assert call.entries + following.inner_steps[0] + moves > updater.turns
+            assert call.minibatches + following.inner_steps[0] + moves > updater.capacity
 
 
 def thresholds(growth: str, most: int) -> dict[int, int]:
@@ -74,20 +73,20 @@ def thresholds(growth: str, most: int) -> dict[int, int]:
 
 
 def test_inner_steps_are_exact_over_a_whole_run() -> None:
-    updater, _ = make(configured(solver="mixedne-ld"))
+    config = configured(solver="mixedne-ld")
+    updater, _ = make(config)
     t = np.arange(1, 300_001)
-    inner_steps = updater.inner_steps(t)
     expected = np.ones_like(t)
     for first in thresholds("1e-5", 15).values():
         expected[first - 1 :] += 1
     assert expected[-1] == 15
-    np.testing.assert_array_equal(inner_steps, expected)
+    np.testing.assert_array_equal(inner_steps(config, t), expected)
     cycles = (updater.calls(first, 50) for first in range(1, len(t), 50))
     together = [call.inner_steps for calls in cycles for call in calls]
     np.testing.assert_array_equal(np.concatenate(together), expected)
 
 
-def test_temperatures_follow_the_outer_counter() -> None:
+def test_noise_follows_the_outer_counter() -> None:
     updater, _ = make(configured(solver="mixedne-ld", sigma0=0.01, updates=50))
     for first in (1, 51, 100_001, 299_951):
         for call in updater.calls(first, 50):
@@ -96,32 +95,35 @@ def test_temperatures_follow_the_outer_counter() -> None:
             assert plan.steps == steps
             for i in range(steps):
                 exact = 0.01 * math.exp((call.first + i) * math.log1p(-5e-5))
-                assert plan.controls.temperature[i] == np.float32(exact) == pytest.approx(exact)
+                assert plan.controls.noise_scale[i] == np.float32(exact) == pytest.approx(exact)
             np.testing.assert_array_equal(plan.controls.inner_steps[:steps], call.inner_steps)
-            assert plan.controls.temperature.shape == (updater.turns,)  # never another program
-            assert (plan.controls.temperature[steps:] == 0).all()
+            assert plan.controls.noise_scale.shape == (updater.capacity,)  # never another program
+            assert (plan.controls.noise_scale[steps:] == 0).all()
 
 
 @pytest.mark.parametrize("wishes", [{"solver": "gad"}, {"solver": "extra-adam"}, {"agent": "sac"}])
-def test_solvers_without_chains_have_one_step_and_no_heat(wishes: dict[str, Any]) -> None:
-    updater, _ = make(configured(**wishes))
-    assert updater.inner_steps(np.array([1, 300_000])).tolist() == [1, 1]
-    assert updater.temperature(np.array([1, 300_000])).tolist() == [0, 0]
+def test_solvers_without_chains_have_one_step_and_no_noise(wishes: dict[str, Any]) -> None:
+    config, t = configured(**wishes), np.array([1, 300_000])
+    assert inner_steps(config, t).tolist() == [1, 1]
+    assert noise_scale(config, t).tolist() == [0, 0]
 
 
 def test_calls_by_hand() -> None:
     # K_t = min(3, ⌊1.5^t⌋) = 1, 2, 3, 3 takes 9 minibatches: 1 + 2, 3, 3 in calls of 4.
     wishes = {"inner_growth": 0.5, "inner_max": 3, "updates": 4}
     updater, _ = make(configured(solver="mixedne-ld", **wishes))
-    assert updater.turns == 4
-    calls = [(c.first, list(c.inner_steps), c.entries) for c in updater.calls(1, 4)]
+    assert updater.capacity == 4
+    calls = [(c.first, list(c.inner_steps), c.minibatches) for c in updater.calls(1, 4)]
     assert calls == [(1, [1, 2], 3), (3, [3], 3), (4, [3], 3)]
     # Extra-Adam takes two where the players move, at t = 2 and 4: 1 + 2, 1 + 2 in calls of 4.
     updater, _ = make(configured(solver="extra-adam", policy_delay=2, updates=4))
-    assert [(c.first, c.moves, c.entries) for c in updater.calls(1, 4)] == [(1, 1, 4), (4, 1, 2)]
+    assert [(c.first, c.moves, c.minibatches) for c in updater.calls(1, 4)] == [
+        (1, 1, 4),
+        (4, 1, 2),
+    ]
     # TD3's resting steps keep their K_t: the critics go on.
     updater, _ = make(configured(solver="mixedne-ld", policy_delay=2, **wishes))
-    assert [(c.first, c.moves, c.entries) for c in updater.calls(1, 4)] == [
+    assert [(c.first, c.moves, c.minibatches) for c in updater.calls(1, 4)] == [
         *((1, 1, 3), (3, 0, 3), (4, 1, 3))
     ]
 
@@ -138,16 +140,15 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
 
     def program(state: Any, rows: Any, normaliser: Any, plan: Any, key: Any) -> Any:
         fed.append((rows.copy(), plan, jax.random.key_data(key).tolist()))
-        zero: Any = np.zeros([])
-        return state, Report(Sums(zero, zero, zero), Players(zero, zero), zero)
+        return state, {"payoff": np.zeros([])}
 
     monkeypatch.setattr(updater, "_program", program)
 
     def cycle(done: int) -> tuple[list[Any], list[Any]]:
         fed.clear()
         state: Any = None
-        _, reports = updater.update(state, replay, Normaliser(0, 1), done)
-        return [call for call, _ in reports], list(fed)
+        updater.advance([RunInputs(config, state, replay, Normaliser(0, 1))], done, config.updates)
+        return list(updater.calls(done + 1, config.updates)), list(fed)
 
     calls, first = cycle(6)
     _, again = cycle(6)
@@ -156,8 +157,10 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
     assert calls[0].first == 7
     for call, (rows, plan, _) in zip(calls, first, strict=True):
         assert plan.steps == len(call.inner_steps)
-        places = generator(11, Stream.MINIBATCH, call.first).integers(50, size=(call.entries, 3))
-        np.testing.assert_array_equal(rows[: call.entries, :, 0], numbers[places])
+        places = generator(11, Stream.MINIBATCH, call.first).integers(
+            50, size=(call.minibatches, 3)
+        )
+        np.testing.assert_array_equal(rows[: call.minibatches, :, 0], numbers[places])
     np.testing.assert_array_equal(first[-1][0], again[-1][0])
     assert [key for *_, key in first] == [key for *_, key in again]
     keys = [str(key) for *_, key in first + other]

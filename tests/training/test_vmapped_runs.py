@@ -16,12 +16,13 @@ from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
 from mixedne.solvers import Controls, mixedne_ld, solve
 from mixedne.training.assembly import make_vpg
-from mixedne.training.lanes import Program
 from mixedne.training.metrics import read_metrics
+from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.run import check_compatible, train_config, train_runs
 from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
 from mixedne.training.trainer import Status
+from mixedne.training.updates import RunInputs
 
 TIMES = ("seconds", "steps_per_second")
 
@@ -135,24 +136,24 @@ def test_the_lanes_do_what_the_solver_does_alone(no_key_check: None) -> None:
         small(0, eta=1e-3, sigma0=0.1, **settings),
         small(1, eta=2e-3, sigma0=0.3, **settings),
     ]
-    program = Program(configs[0])
-    states = [program.init(config.seed) for config in configs]
+    updater = OnPolicyUpdater(configs[0])
+    states = [updater.init(config.seed) for config in configs]
     for done, count in ((0, 5), (5, 3)):
-        ended = program.advance(configs, states, done, count)
+        ended = updater.advance(list(map(RunInputs, configs, states)), done, count)
         states = [state for state, _ in ended]
-    assert program._call._cache_size() == 1  # type: ignore[attr-defined]
+    assert updater._program._cache_size() == 1  # type: ignore[attr-defined]
     agent = make_vpg(configs[0])
     optimizer = optimizers.langevin(1e-3, 0.1, decay=0.99, epsilon=1e-8)
-    solver = mixedne_ld(agent.oracle, optimizer, damping=0.9, inner="coupled")
+    solver = mixedne_ld(agent.oracle(), optimizer, damping=0.9, inner="coupled")
 
     @jax.jit
-    def alone(key: jax.Array, state: Any, temperature: jax.Array, eta: jax.Array) -> Any:
-        controls = Controls(jnp.full(8, 2), temperature, jnp.full(8, eta))
-        return solve(solver, key, state._replace(carry=agent.open_carry()), controls)[0]
+    def alone(key: jax.Array, state: Any, noise_scale: jax.Array, eta: jax.Array) -> Any:
+        controls = Controls(jnp.full(8, 2), noise_scale, jnp.full(8, eta))
+        return solve(solver, key, state._replace(carry=agent.init_carry()), controls)[0]
 
     for config, state in zip(configs, states, strict=True):
         sigma = [config.sigma0 * 0.9**k for k in range(1, 9)]
-        start, run_key = program.init(config.seed), key(config.seed, Stream.UPDATE)
+        start, run_key = updater.init(config.seed), key(config.seed, Stream.UPDATE)
         expected = alone(run_key, start, jnp.array(sigma), jnp.float32(config.eta))
         assert is_finite(tree_tensors(expected.players, "players"))
         jax.tree.map(

@@ -1,22 +1,17 @@
-"""Agents: each answers a solver with gradients of its players.
+"""Agents: each gives a solver the gradients of its players.
 
-``deterministic``   two-player DDPG and TD3
-``sac``             soft actor-critic, the non-robust baseline
-``actor_critic``    what these share
-``vpg``             two-player vanilla policy gradient, which plays its episodes by itself
+``base``       the protocol that all agents follow
+``ddpg_td3``   two-player DDPG and TD3
+``sac``        soft actor-critic, the non-robust baseline
+``critics``    what these share
+``vpg``        two-player vanilla policy gradient, which plays its episodes inside the program
+``losses``     the equations
+``networks``   multilayer perceptrons
 """
 
-from mixedne.agents.actor_critic import Agent, Feed, Transition
-from mixedne.agents.deterministic import deterministic
-from mixedne.agents.sac import sac
-from mixedne.agents.vpg import PolicyGradientAgent, vpg
+from mixedne.agents.base import Agent, Batches, Transition
+from mixedne.agents.ddpg_td3 import DDPG
+from mixedne.agents.sac import SAC
+from mixedne.agents.vpg import VPG
 
-__all__ = [
-    "Agent",
-    "Feed",
-    "PolicyGradientAgent",
-    "Transition",
-    "deterministic",
-    "sac",
-    "vpg",
-]
+__all__ = ["DDPG", "SAC", "VPG", "Agent", "Batches", "Transition"]

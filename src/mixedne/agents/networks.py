@@ -6,17 +6,19 @@ names. ``jax.vmap`` makes batches of it.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
+from mixedne.types import LAYER_NORM_EPSILON
+
 Network: TypeAlias = tuple[dict[str, jax.Array], ...]
 
-ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+FUNCTIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+"""The activations of ``names.ACTIVATIONS``."""
 
-LAYER_NORM_EPSILON = 1e-6
 LAST_LAYER_SCALE = 0.1
 """The last layer starts small: values near zero, actions far from saturation."""
 
@@ -39,7 +41,7 @@ def init_network(key: jax.Array, sizes: Sequence[int], *, layer_norm: bool = Fal
 
 def apply_network(network: Network, x: jax.Array, activation: str) -> jax.Array:
     """The output for one input: x ← activation(layer_norm(x W + b)), the last layer linear."""
-    activate = ACTIVATIONS[activation]
+    activate = FUNCTIONS[activation]
     for layer in network[:-1]:
         x = x @ layer["weight"] + layer["bias"]
         if "norm_scale" in layer:

@@ -2,200 +2,205 @@
 
 Both players are Gaussian: a ~ N(μ(s), v(s)) with a linear mean and a softplus variance. They play
 whole episodes against each other, in a world that is written in JAX, and each climbs or descends
-the policy gradient that it reads off them,
+the policy gradient that it estimates from them,
 
     g  = (1 − δ)/n Σ_τ Σ_t γ^t G_t ∇_θ log π(a_t | s_t)
     g' =      δ /n Σ_τ Σ_t γ^t G_t ∇_ω log π'(b_t | s_t)        G_t = Σ_(u ≥ t) γ^(u−t) r_u
 
 with a_t and b_t as sampled; they are clipped to [−1, 1] before the formulation mixes them. Since
 nothing is differentiated but log π, this holds under every formulation: without the factors 1 − δ
-and δ, which the paper prints, these are unbiased estimates of the gradients of E Σ γ^t r_t.
+and δ, which the paper prints, these are unbiased estimates of the gradients of E Σ γ^t r_t. Both
+the factors and γ^t can be left out, as the authors' code does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from mixedne.agents.losses import (
+    discounted_returns_to_go,
+    gaussian,
+    gaussian_log_prob,
+    reinforce_objective,
+    returns_to_go,
+)
 from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.games import Formulation
 from mixedne.solvers import Oracle
-from mixedne.types import Players, World
+from mixedne.types import Players, PyTree, World
 
 
-class Evidence(NamedTuple):
-    """What a player reads its gradient off: n episodes of H steps."""
+class Trajectories(NamedTuple):
+    """What a player estimates its gradient from: n episodes of H steps."""
 
     observation: jax.Array
     """s_t: (n, H, observation size)."""
-    action: jax.Array
-    """The player's own a_t, before it was clipped: (n, H, action size)."""
+    normal: jax.Array
+    """ξ_t of the player's own action a_t = μ(s_t) + σ(s_t) ξ_t: (n, H, action size)."""
     weight: jax.Array
-    """γ^t G_t: (n, H)."""
+    """Ψ_t, such as γ^t G_t: (n, H)."""
 
 
-class Carry(NamedTuple):
-    """What the oracle remembers from turn to turn."""
+class RolloutCarry(NamedTuple):
+    """What the oracle remembers from one rollout to the next."""
 
-    evidence: Players
-    """Of the episodes played last."""
+    trajectories: Players
+    """Of the last rollout."""
     returns: jax.Array
-    """Sum over turns of the episodes' mean undiscounted return."""
-    turns: jax.Array
+    """Sum over rollouts of their episodes' mean undiscounted return."""
+    rollouts: jax.Array
     """How often episodes were played."""
 
 
-class PolicyGradientAgent(NamedTuple):
-    """An agent that plays by itself: how it starts, and how it answers a solver."""
+@dataclass(frozen=True, eq=False)
+class VPG:
+    """Two-player VPG; with δ = 0, or without an adversary, REINFORCE."""
 
-    init: Callable[[jax.Array], Players]
-    """key → players."""
-    oracle: Oracle
-    open_carry: Callable[[], Carry]
-    """A carry with nothing in it."""
-    policy_head: str
-    """How the policy file makes actions of the network's outputs."""
+    world: World
+    formulation: Formulation
+    hidden: Sequence[int] = (16, 16)
+    activation: str = "relu"
+    layer_norm: bool = False
+    gamma: float = 0.99
+    horizon: int = 500
+    """H, steps of an episode."""
+    trajectories: int = 1
+    """n, episodes played for one gradient."""
+    normalise_returns: bool = False
+    """Shift and scale the G_t of a rollout to mean 0 and deviation 1."""
+    gamma_weights: bool = True
+    """Weight step t by γ^t G_t, as printed; otherwise by G_t."""
+    share_factors: bool = True
+    """Scale the players' gradients by 1 − δ and δ, as printed."""
+    clip_gradient: float | None = None
+    """The largest norm of a player's gradient."""
+    policy_head: str = "clipped-gaussian"
+    normals_per_batch: int = 0
 
-
-def vpg(
-    world: World,
-    formulation: Formulation,
-    *,
-    hidden: Sequence[int] = (16, 16),
-    activation: str = "relu",
-    layer_norm: bool = False,
-    gamma: float = 0.99,
-    horizon: int = 500,
-    trajectories: int = 1,
-    normalise_returns: bool = False,
-    clip_gradient: float | None = None,
-) -> PolicyGradientAgent:
-    """Two-player VPG; with δ = 0, or without an adversary, REINFORCE.
-
-    Args:
-      world: where the players meet.
-      formulation: how their actions make one.
-      hidden: sizes of the hidden layers.
-      activation: ``relu`` or ``tanh``.
-      layer_norm: whether hidden layers have it.
-      gamma: γ.
-      horizon: H, steps of an episode.
-      trajectories: n, episodes played for one gradient.
-      normalise_returns: shift and scale the G_t of a turn to mean 0 and deviation 1.
-      clip_gradient: the largest norm of a player's gradient.
-    """
-    sizes = (len(world.start), *hidden, 2 * world.action_size)
-    discount = gamma ** jnp.arange(horizon)  # γ^t
-    shares = Players(1 - formulation.delta, formulation.delta)
-
-    def init(key: jax.Array) -> Players:
+    def init(self, key: jax.Array) -> tuple[Players, None]:
+        """First networks; there is no critic."""
+        sizes = (len(self.world.start), *self.hidden, 2 * self.world.action_size)
         agent, adversary = (
-            init_network(k, sizes, layer_norm=layer_norm) for k in jax.random.split(key)
+            init_network(k, sizes, layer_norm=self.layer_norm) for k in jax.random.split(key)
         )
-        return Players(agent, adversary if formulation.has_adversary else None)
+        return Players(agent, adversary if self.formulation.has_adversary else None), None
 
-    def sample(network: Network | None, s: jax.Array, normals: jax.Array) -> Any:
-        if network is None:
-            return None
-        mean, variance = _gaussian(apply_network(network, s, activation))
-        return mean + jnp.sqrt(variance) * normals
+    def init_carry(self, critic: None = None) -> RolloutCarry:
+        """The carry at the start of a program: the shapes of a rollout, all zero."""
+        zero = jnp.zeros([])
+        empty = RolloutCarry(Players(None, None), zero, zero)
+        players, _ = jax.eval_shape(self.init, jax.random.key(0))
+        shapes = jax.eval_shape(self.begin, jax.random.key(0), empty, players, critic)
+        return optax.tree.zeros_like(shapes)
 
-    def log_probability(network: Network, s: jax.Array, a: jax.Array) -> jax.Array:
-        mean, variance = _gaussian(apply_network(network, s, activation))
-        return -0.5 * (jnp.square(a - mean) / variance + jnp.log(2 * jnp.pi * variance)).sum()
+    def oracle(self, batches: None = None) -> Oracle:
+        """The oracle that plays episodes where the players stand."""
+        del batches
+        return Oracle(self.gradients, self.begin, resample=self.begin)
 
-    def play(key: jax.Array, players: Players) -> tuple[jax.Array, Players, jax.Array]:
-        """One episode: (s_t, both players' actions, r_t) for every step."""
+    def finish(
+        self, carry: RolloutCarry, players: Players, batches: None = None
+    ) -> tuple[None, dict[str, jax.Array]]:
+        """The metrics of a program's rollouts."""
+        del players, batches
+        return None, {"returns": carry.returns, "rollouts": carry.rollouts}
+
+    # -- the parts of a gradient step ------------------------------------------------------------
+
+    def begin(
+        self, key: jax.Array, carry: RolloutCarry, players: Players, opponent: Players | None
+    ) -> RolloutCarry:
+        """Play episodes: one set for both players where they meet each other, otherwise two."""
+        if opponent is None or not self.formulation.has_adversary:
+            trajectories, total = self.rollout(key, players)
+        else:
+            first, second = jax.random.split(key)
+            one, total = self.rollout(first, Players(players.agent, opponent.adversary))
+            other, _ = self.rollout(second, Players(opponent.agent, players.adversary))
+            trajectories = Players(one.agent, other.adversary)
+        return RolloutCarry(trajectories, carry.returns + total, carry.rollouts + 1)
+
+    def gradients(self, carry: RolloutCarry, players: Players, opponent: Players | None) -> Players:
+        """The policy gradient of each player, estimated from its own trajectories."""
+        del opponent
+        delta = self.formulation.delta
+        shares = (1 - delta, delta) if self.share_factors else (1.0, 1.0)
+        found = (
+            None if network is None else self.policy_gradient(network, trajectories, share)
+            for network, trajectories, share in zip(
+                players, carry.trajectories, shares, strict=True
+            )
+        )
+        return Players(*found)
+
+    def policy_gradient(self, network: Network, played: Trajectories, share: float) -> PyTree:
+        """share/n Σ_τ Σ_t Ψ_t ∇ log π(a_t | s_t), clipped."""
+
+        def one_step(network: Network, s: jax.Array, normal: jax.Array, weight: jax.Array) -> Any:
+            mean, deviation = gaussian(apply_network(network, s, self.activation))
+            return reinforce_objective(gaussian_log_prob(mean, deviation, normal), weight)
+
+        def objective(network: Network) -> jax.Array:
+            axes = (None, 0, 0, 0)
+            steps = jax.vmap(jax.vmap(one_step, axes), axes)(network, *played)
+            return share / self.trajectories * steps.sum()
+
+        return clip_norm(jax.grad(objective)(network), self.clip_gradient)
+
+    # -- episodes --------------------------------------------------------------------------------
+
+    def rollout(self, key: jax.Array, players: Players) -> tuple[Players, jax.Array]:
+        """Both players' trajectories, and their episodes' mean undiscounted return."""
+        keys = jax.random.split(key, self.trajectories)
+        observation, normals, rewards = jax.vmap(self.episode, (0, None))(keys, players)
+        weight = self.weights(rewards)
+        trajectories = (
+            None if network is None else Trajectories(observation, normals[:, :, i], weight)
+            for i, network in enumerate(players)
+        )
+        return Players(*trajectories), rewards.sum(axis=1).mean()
+
+    def episode(self, key: jax.Array, players: Players) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """One episode: s_t, both players' ξ_t, and r_t for every step."""
         normal_key, world_key, chance_key = jax.random.split(key, 3)
-        normals = jax.random.normal(normal_key, (horizon, 2, world.action_size))
-        draws = jax.random.uniform(world_key, (horizon, world.draws))
-        chance = jax.random.uniform(chance_key, (horizon,))
+        normals = jax.random.normal(normal_key, (self.horizon, 2, self.world.action_size))
+        draws = jax.random.uniform(world_key, (self.horizon, self.world.draws))
+        chance = jax.random.uniform(chance_key, (self.horizon,))
 
         def step(s: jax.Array, random: tuple[Any, Any, Any]) -> tuple[jax.Array, Any]:
             normals, draws, chance = random
-            actions = Players(*map(sample, players, (s, s), normals))
-            executed = _execute(formulation, actions, chance)
-            after, reward = world.step(s, executed, draws)
-            return after, (s, actions, reward)
+            actions = Players(*map(self.sample, players, (s, s), normals))
+            executed = execute(self.formulation, actions, chance)
+            after, reward = self.world.step(s, executed, draws)
+            return after, (s, reward)
 
-        _, played = jax.lax.scan(step, world.start, (normals, draws, chance))
-        return played
+        _, (observation, rewards) = jax.lax.scan(step, self.world.start, (normals, draws, chance))
+        return observation, normals, rewards
 
-    def episodes(key: jax.Array, players: Players) -> tuple[Players, jax.Array]:
-        """Both players' evidence, and the episodes' mean return."""
-        keys = jax.random.split(key, trajectories)
-        observation, actions, rewards = jax.vmap(play, (0, None))(keys, players)
-        weight = _weights(rewards, gamma, discount[None], normalise=normalise_returns)
-        evidence = Players(
-            *(None if a is None else Evidence(observation, a, weight) for a in actions)
-        )
-        return evidence, rewards.sum(axis=1).mean()
+    def sample(self, network: Network | None, s: jax.Array, normal: jax.Array) -> Any:
+        """The action μ(s) + σ(s) ξ; None for a player that does not exist."""
+        if network is None:
+            return None
+        mean, deviation = gaussian(apply_network(network, s, self.activation))
+        return mean + deviation * normal
 
-    def prepare(key: jax.Array, carry: Carry, own: Players, opponent: Players) -> Carry:
-        """Play with the players of this turn; each against the other as given."""
-        if own is opponent or not formulation.has_adversary:
-            evidence, total = episodes(key, own)
-        else:
-            first, second = jax.random.split(key)
-            evidence, total = episodes(first, Players(own.agent, opponent.adversary))
-            others, _ = episodes(second, Players(opponent.agent, own.adversary))
-            evidence = Players(evidence.agent, others.adversary)
-        return Carry(evidence, carry.returns + total, carry.turns + 1)
-
-    def gradients(carry: Carry, own: Players, opponent: Players) -> Players:
-        """The policy gradient of each player, on its own evidence."""
-        del opponent
-
-        def climb(network: Network, evidence: Evidence, share: float) -> Any:
-            def objective(network: Network) -> jax.Array:
-                each = jax.vmap(jax.vmap(log_probability, (None, 0, 0)), (None, 0, 0))
-                logs = each(network, evidence.observation, evidence.action)
-                return share / trajectories * (evidence.weight * logs).sum()
-
-            return _clipped(jax.grad(objective)(network), clip_gradient)
-
-        pairs = zip(own, carry.evidence, shares, strict=True)
-        return Players(*(None if net is None else climb(net, *rest) for net, *rest in pairs))
-
-    def open_carry() -> Carry:
-        nothing = jnp.zeros([])
-        shapes = jax.eval_shape(
-            prepare,
-            jax.random.key(0),
-            Carry(Players(None, None), nothing, nothing),
-            *[jax.eval_shape(init, jax.random.key(0))] * 2,
-        )
-        return optax.tree.zeros_like(shapes)
-
-    oracle = Oracle(gradients, prepare, redraw=prepare)
-    return PolicyGradientAgent(init, oracle, open_carry, policy_head="clipped-gaussian")
+    def weights(self, rewards: jax.Array) -> jax.Array:
+        """Ψ_t for the rewards (n, H) of a rollout: γ^t G_t, or a variant by configuration."""
+        if self.gamma_weights and not self.normalise_returns:
+            return jax.vmap(discounted_returns_to_go, (0, None))(rewards, self.gamma)
+        weight = jax.vmap(returns_to_go, (0, None))(rewards, self.gamma)
+        if self.normalise_returns:
+            weight = (weight - weight.mean()) / (weight.std() + 1e-8)
+        if self.gamma_weights:
+            weight = self.gamma ** jnp.arange(self.horizon)[None] * weight
+        return weight
 
 
-def _gaussian(outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance from a network's outputs."""
-    mean, spread = jnp.split(outputs, 2)
-    return mean, jax.nn.softplus(spread)
-
-
-def _weights(
-    rewards: jax.Array, gamma: float, discount: jax.Array, *, normalise: bool
-) -> jax.Array:
-    """γ^t G_t = Σ_(u ≥ t) γ^u r_u, for rewards (n, H)."""
-    if not normalise:
-        return jax.lax.cumsum(discount * rewards, axis=1, reverse=True)
-
-    def earlier(later: jax.Array, reward: jax.Array) -> tuple[jax.Array, jax.Array]:
-        here = reward + gamma * later
-        return here, here
-
-    nothing = jnp.zeros_like(rewards[:, 0])
-    _, to_go = jax.lax.scan(earlier, nothing, rewards.T, reverse=True)
-    return discount * (to_go.T - to_go.mean()) / (to_go.std() + 1e-8)
-
-
-def _execute(formulation: Formulation, actions: Players, chance: jax.Array) -> jax.Array:
+def execute(formulation: Formulation, actions: Players, chance: jax.Array) -> jax.Array:
     """What the world gets of two sampled actions; ``chance`` is uniform on [0, 1)."""
     inside = (None if a is None else jnp.clip(a, -1, 1) for a in actions)
     *others, last = formulation.branches(*inside)
@@ -206,7 +211,7 @@ def _execute(formulation: Formulation, actions: Players, chance: jax.Array) -> j
     return jnp.asarray(executed)
 
 
-def _clipped(gradient: Any, largest: float | None) -> Any:
+def clip_norm(gradient: PyTree, largest: float | None) -> PyTree:
     """The gradient, shortened to the largest norm allowed."""
     if largest is None:
         return gradient

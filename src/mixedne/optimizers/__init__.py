@@ -1,9 +1,10 @@
 """Optimisers of the paper as Optax transformations, usable with or without this package.
 
 =====================  ==========================================================
+``scale_by_langevin``  gradients to preconditioned Langevin steps, for a chain of one's own
 ``langevin``           RMSProp-preconditioned stochastic gradient Langevin dynamics
 ``sgld``               the same without a preconditioner
-``rmsprop``            RMSProp in the paper's form: Langevin at temperature zero
+``rmsprop``            RMSProp in the paper's form: Langevin without noise
 ``extrapolate``        any optimiser as a two-phase extra-gradient method
 ``extra_sgd``          the plain extra-gradient method
 ``extra_adam``         Extra-Adam
@@ -19,18 +20,25 @@ from mixedne.optimizers.extrapolation import (
     extra_sgd,
     extrapolate,
 )
-from mixedne.optimizers.langevin import LangevinState, langevin, rmsprop, sgld
+from mixedne.optimizers.langevin import (
+    ScaleByLangevinState,
+    langevin,
+    rmsprop,
+    scale_by_langevin,
+    sgld,
+)
 from mixedne.schedules import thermal_noise, warmup_steps
 
 __all__ = [
     "ExtrapolationState",
-    "LangevinState",
+    "ScaleByLangevinState",
     "descend",
     "extra_adam",
     "extra_sgd",
     "extrapolate",
     "langevin",
     "rmsprop",
+    "scale_by_langevin",
     "sgld",
     "thermal_noise",
     "warmup_steps",

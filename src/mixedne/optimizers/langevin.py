@@ -7,13 +7,13 @@ With a gradient g of the function to be *minimised*, the preconditioned step is
     z ← z − η C⁻¹ g + √(2η) σ C^(−1/2) ξ,   ξ ~ N(0, I)
 
 As in the paper, m starts at zero and has no bias correction, and ε stands inside the root.
-With C = I (``sgld``) and a fixed σ, small steps sample from exp(−loss(z)/σ²).
+With C = I (``sgld``) and a fixed σ, small steps sample from exp(−loss(z)/σ²): σ is a noise
+scale, and σ² the temperature of other texts.
 
 ``optax.add_noise`` cannot express this step: its noise passes through the learning rate,
 whereas Langevin noise scales with the *root* of the learning rate and of the preconditioner.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -25,32 +25,36 @@ from mixedne.optimizers.descent import descend, value_at
 from mixedne.types import PyTree
 
 
-class LangevinState(NamedTuple):
+class ScaleByLangevinState(NamedTuple):
     """What the next Langevin step needs."""
 
-    taken: jax.Array
-    """How many steps were taken: the argument of schedules and of the noise's own stream."""
+    count: jax.Array  # type: ignore[assignment]
+    """Steps taken: the argument of schedules, and of the noise where no key is given."""
     key: jax.Array
-    """Root of the noise, used where ``update`` is not given a key."""
+    """Root of the noise where ``update`` is not given a key."""
     second_moment: PyTree
     """m: running mean of the squared gradient; ``None`` without a preconditioner."""
 
 
-def langevin(
+def scale_by_langevin(
     learning_rate: optax.ScalarOrSchedule,
-    temperature: optax.ScalarOrSchedule,
+    noise_scale: optax.ScalarOrSchedule,
     *,
-    decay: jax.typing.ArrayLike = 0.999,
+    decay: jax.typing.ArrayLike | None = 0.999,
     epsilon: jax.typing.ArrayLike = 1e-8,
     initial_second_moment: jax.typing.ArrayLike = 0.0,
     seed: int = 0,
 ) -> optax.GradientTransformationExtraArgs:
-    """RMSProp-preconditioned SGLD, in the paper's form.
+    """Scale gradients to η C⁻¹ g − √(2η) σ C^(−1/2) ξ, to be subtracted from the parameters.
+
+    Unlike other ``scale_by_`` transformations it holds the learning rate, because the noise
+    grows with its root.
 
     Args:
       learning_rate: η, a number or an Optax schedule over the steps taken.
-      temperature: σ, the thermal noise; a number or an Optax schedule. Zero is RMSProp.
-      decay: α, how much of m a step keeps. One holds m, and so C, at its first value.
+      noise_scale: σ, a number or an Optax schedule. Zero is RMSProp.
+      decay: α, the share of m that a step keeps. One holds m, and so C, at its first value;
+        ``None`` means no preconditioner, C = I.
       epsilon: ε, added to m inside the root.
       initial_second_moment: the first value of m.
       seed: root of the noise where ``update`` is not given a key.
@@ -58,42 +62,91 @@ def langevin(
     Returns:
       A transformation whose ``update`` takes four more arguments, all optional: ``key``
       (the noise then depends on nothing else, so that a run can be resumed anywhere),
-      ``noise`` (ξ itself, a tree of standard normals drawn elsewhere), ``temperature`` and
+      ``noise`` (ξ itself, a tree of standard normals drawn elsewhere), ``noise_scale`` and
       ``learning_rate`` (each replaces the value given here).
     """
-    check_number("decay", decay, at_least=0, at_most=1)
+    check_number("learning_rate", learning_rate, above=0)
+    check_number("noise_scale", noise_scale, at_least=0)
+    if decay is not None:
+        check_number("decay", decay, at_least=0, at_most=1)
     check_number("epsilon", epsilon, at_least=0)
     check_number("initial_second_moment", initial_second_moment, at_least=0)
+    default_rate, default_scale = learning_rate, noise_scale
 
-    def init_moment(params: PyTree) -> PyTree:
-        return optax.tree.full_like(params, initial_second_moment)
+    def init(params: PyTree) -> ScaleByLangevinState:
+        moment = None if decay is None else optax.tree.full_like(params, initial_second_moment)
+        return ScaleByLangevinState(jnp.zeros([], jnp.int32), jax.random.key(seed), moment)
 
     def precondition(gradients: PyTree, moment: PyTree) -> tuple[PyTree, PyTree]:
+        if decay is None:
+            return jax.tree.map(lambda g: jnp.ones([], g.dtype), gradients), None
         # m ← α m + (1 − α) g ⊙ g ;  C⁻¹ = 1 / √(m + ε)
         moment = optax.tree.update_moment_per_elem_norm(gradients, moment, decay, 2)
         return jax.tree.map(lambda m: jax.lax.rsqrt(m + epsilon), moment), moment
 
-    return _dynamics(learning_rate, temperature, seed, init_moment, precondition)
+    def update(
+        updates: PyTree,
+        state: ScaleByLangevinState,
+        params: PyTree | None = None,
+        *,
+        key: jax.Array | None = None,
+        noise: PyTree | None = None,
+        noise_scale: jax.typing.ArrayLike | None = None,
+        learning_rate: jax.typing.ArrayLike | None = None,
+        **unused: Any,
+    ) -> tuple[PyTree, ScaleByLangevinState]:
+        del params, unused
+        eta = value_at(state.count, default_rate, learning_rate)
+        sigma = value_at(state.count, default_scale, noise_scale)
+        if noise is None:
+            key = jax.random.fold_in(state.key, state.count) if key is None else key
+            noise = standard_normal_like(key, updates)
+        inverse, moment = precondition(updates, state.second_moment)
+
+        def scale(g: jax.Array, inverse_c: jax.Array, xi: jax.Array) -> Any:
+            # − η C⁻¹ g + √(2η) σ C^(−1/2) ξ is the step; what a chain subtracts is minus that
+            thermal = jnp.sqrt(2 * eta) * sigma * jnp.sqrt(inverse_c) * xi
+            return (-(-eta * (inverse_c * g) + thermal)).astype(g.dtype)
+
+        scaled = jax.tree.map(scale, updates, inverse, noise)
+        return scaled, ScaleByLangevinState(state.count + 1, state.key, moment)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def langevin(
+    learning_rate: optax.ScalarOrSchedule,
+    noise_scale: optax.ScalarOrSchedule,
+    *,
+    decay: jax.typing.ArrayLike = 0.999,
+    epsilon: jax.typing.ArrayLike = 1e-8,
+    initial_second_moment: jax.typing.ArrayLike = 0.0,
+    seed: int = 0,
+) -> optax.GradientTransformationExtraArgs:
+    """RMSProp-preconditioned SGLD, in the paper's form: see :func:`scale_by_langevin`."""
+    scaled = scale_by_langevin(
+        learning_rate,
+        noise_scale,
+        decay=decay,
+        epsilon=epsilon,
+        initial_second_moment=initial_second_moment,
+        seed=seed,
+    )
+    return optax.chain(scaled, optax.scale(-1.0))
 
 
 def sgld(
     learning_rate: optax.ScalarOrSchedule,
-    temperature: optax.ScalarOrSchedule,
+    noise_scale: optax.ScalarOrSchedule,
     *,
     seed: int = 0,
 ) -> optax.GradientTransformationExtraArgs:
     """Stochastic gradient Langevin dynamics, z ← z − η g + √(2η) σ ξ.
 
-    The arguments, here and of ``update``, are those of :func:`langevin`.
+    The arguments, here and of ``update``, are those of :func:`scale_by_langevin`.
     """
-
-    def no_moment(params: PyTree) -> PyTree:
-        del params
-
-    def identity(gradients: PyTree, moment: PyTree) -> tuple[PyTree, PyTree]:
-        return jax.tree.map(lambda g: jnp.ones([], g.dtype), gradients), moment
-
-    return _dynamics(learning_rate, temperature, seed, no_moment, identity)
+    scaled = scale_by_langevin(learning_rate, noise_scale, decay=None, seed=seed)
+    return optax.chain(scaled, optax.scale(-1.0))
 
 
 def rmsprop(
@@ -111,51 +164,6 @@ def rmsprop(
     return optax.chain(
         optax.scale_by_rms(decay=decay, eps=epsilon, eps_in_sqrt=True), descend(learning_rate)
     )
-
-
-def _dynamics(
-    learning_rate: optax.ScalarOrSchedule,
-    temperature: optax.ScalarOrSchedule,
-    seed: int,
-    init_moment: Callable[[PyTree], PyTree],
-    precondition: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]],
-) -> optax.GradientTransformationExtraArgs:
-    """Langevin steps for a preconditioner that gives C⁻¹ for each gradient."""
-    check_number("learning_rate", learning_rate, above=0)
-    check_number("temperature", temperature, at_least=0)
-    default_rate, default_temperature = learning_rate, temperature
-
-    def init(params: PyTree) -> LangevinState:
-        return LangevinState(jnp.zeros([], jnp.int32), jax.random.key(seed), init_moment(params))
-
-    def update(
-        updates: PyTree,
-        state: LangevinState,
-        params: PyTree | None = None,
-        *,
-        key: jax.Array | None = None,
-        noise: PyTree | None = None,
-        temperature: jax.typing.ArrayLike | None = None,
-        learning_rate: jax.typing.ArrayLike | None = None,
-        **unused: Any,
-    ) -> tuple[PyTree, LangevinState]:
-        del params, unused
-        eta = value_at(state.taken, default_rate, learning_rate)
-        sigma = value_at(state.taken, default_temperature, temperature)
-        if noise is None:
-            key = jax.random.fold_in(state.key, state.taken) if key is None else key
-            noise = standard_normal_like(key, updates)
-        inverse, moment = precondition(updates, state.second_moment)
-
-        def step(g: jax.Array, inverse_c: jax.Array, xi: jax.Array) -> Any:
-            # − η C⁻¹ g + √(2η) σ C^(−1/2) ξ
-            noise = jnp.sqrt(2 * eta) * sigma * jnp.sqrt(inverse_c) * xi
-            return (-eta * (inverse_c * g) + noise).astype(g.dtype)
-
-        steps = jax.tree.map(step, updates, inverse, noise)
-        return steps, LangevinState(state.taken + 1, state.key, moment)
-
-    return optax.GradientTransformationExtraArgs(init, update)
 
 
 def standard_normal_like(key: jax.Array, tree: PyTree) -> PyTree:

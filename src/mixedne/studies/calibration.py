@@ -82,10 +82,11 @@ def _measure_training() -> tuple[float, float]:
     from mixedne.config.identity import to_json
     from mixedne.training.assembly import formulation_of, make_agent, make_policies
     from mixedne.training.collection import Collector, transition_sizes
-    from mixedne.training.program import no_normaliser
+    from mixedne.training.normaliser import no_normaliser
+    from mixedne.training.off_policy import OffPolicyUpdater
     from mixedne.training.replay import Layout, Replay
     from mixedne.training.run import hold_to_one_thread
-    from mixedne.training.updates import Updater
+    from mixedne.training.updates import RunInputs
 
     hold_to_one_thread()
     config = configure(TASK, inner_growth=100.0, updates=15)  # K_t is 15 throughout
@@ -93,15 +94,14 @@ def _measure_training() -> tuple[float, float]:
     agent, layout = make_agent(config, task), Layout(transition_sizes(task, formulation))
     replay = Replay.create(None, layout.width, 10_000, 0)
     replay.append(np.random.default_rng(0).standard_normal((10_000, layout.width), np.float32))
-    updater = Updater(config, agent, layout)
+    updater = OffPolicyUpdater(config, agent, layout)
     normaliser = no_normaliser(task.observation_size)
-    state = updater.init()
+    state = updater.init(config.seed)
 
     def update() -> None:
         nonlocal state
-        state, reports = updater.update(state, replay, normaliser, 0)
-        for _, report in reports:
-            float(report.payoff)  # waits for it
+        inputs = RunInputs(config, state, replay, normaliser)
+        [(state, _)] = updater.advance([inputs], 0, config.updates)
 
     update()  # compiles
     update_share = _fastest(update) / (config.updates * config.inner_max)

@@ -1,26 +1,25 @@
 """From a configuration to the parts that it names: formulation, agent, solver, policies."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import optax
 
 from mixedne import optimizers, solvers
-from mixedne.agents import Agent, PolicyGradientAgent, deterministic, sac, vpg
+from mixedne.agents import DDPG, SAC, VPG
 from mixedne.agents.networks import network_tensors
 from mixedne.config import Config
 from mixedne.games import Formulation, make_formulation
 from mixedne.policies import Policy, PolicySpec
-from mixedne.solvers import Oracle, Solver
+from mixedne.solvers import ExtraArgs, Oracle, Solver
 from mixedne.tasks import Task
 from mixedne.training import toy_world
-from mixedne.training.program import Normaliser
+from mixedne.training.normaliser import Normaliser
 from mixedne.types import Players
 
 
-def make_agent(config: Config, task: Task) -> Agent:
-    """The agent of the configuration."""
+def make_agent(config: Config, task: Task) -> DDPG | SAC:
+    """The off-policy agent of the configuration."""
     sizes = task.observation_size, task.action_size
     shared: dict[str, Any] = {
         "hidden": config.hidden,
@@ -33,14 +32,15 @@ def make_agent(config: Config, task: Task) -> Agent:
         "critic_weight_decay": config.critic_weight_decay,
     }
     if config.agent == "sac":
-        return sac(
+        return SAC(
             *sizes,
             **shared,
-            temperature_learning_rate=config.eta,
-            initial_temperature=config.initial_temperature,
+            alpha_learning_rate=config.eta,
+            initial_alpha=config.initial_temperature,
             target_entropy=config.target_entropy,
+            fixed_alpha=config.entropy_coefficient,
         )
-    return deterministic(
+    return DDPG(
         *sizes,
         formulation_of(config),
         **shared,
@@ -50,9 +50,9 @@ def make_agent(config: Config, task: Task) -> Agent:
     )
 
 
-def make_vpg(config: Config) -> PolicyGradientAgent:
+def make_vpg(config: Config) -> VPG:
     """The agent of a configuration for VPG; toy is the only task in JAX."""
-    return vpg(
+    return VPG(
         toy_world.world(),
         formulation_of(config),
         hidden=config.hidden,
@@ -62,6 +62,8 @@ def make_vpg(config: Config) -> PolicyGradientAgent:
         horizon=config.horizon,
         trajectories=config.trajectories,
         normalise_returns=config.normalise_returns,
+        gamma_weights=config.gamma_weights,
+        share_factors=config.share_factors,
         clip_gradient=config.clip_gradient,
     )
 
@@ -71,23 +73,26 @@ def formulation_of(config: Config) -> Formulation:
     return make_formulation(config.formulation, config.delta)
 
 
-def solver_maker(config: Config) -> Callable[[Oracle], Solver]:
-    """How the configuration makes a solver for an oracle."""
+def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = None) -> Solver:
+    """The configuration's solver; ``extra_args`` may bring the noise of Langevin steps."""
     rms: dict[str, Any] = {"decay": config.rms_decay, "epsilon": config.rms_epsilon}
-
-    def make(oracle: Oracle) -> Solver:
-        if config.solver == "mixedne-ld":
-            # Without heat, Langevin dynamics is RMSProp, and no noise need be drawn.
-            hot = optimizers.langevin(config.eta, config.sigma0, **rms)
-            optimizer = hot if config.sigma0 > 0 else optimizers.rmsprop(config.eta, **rms)
-            return solvers.mixedne_ld(oracle, optimizer, damping=config.beta, inner=config.inner)
-        if config.solver == "extra-adam":
-            return solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
-        if config.solver == "gad":
-            return solvers.gad(oracle, optimizers.rmsprop(config.eta, **rms))
-        return solvers.gad(oracle, optax.adam(config.eta))
-
-    return lambda oracle: solvers.delayed(make(oracle), oracle, config.policy_delay)
+    if config.solver == "mixedne-ld":
+        # At σ0 = 0, Langevin dynamics is RMSProp, and no noise need be drawn.
+        optimizer = (
+            optimizers.langevin(config.eta, config.sigma0, **rms)
+            if config.sigma0 > 0
+            else optimizers.rmsprop(config.eta, **rms)
+        )
+        solver = solvers.mixedne_ld(
+            oracle, optimizer, damping=config.beta, inner=config.inner, extra_args=extra_args
+        )
+    elif config.solver == "extra-adam":
+        solver = solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
+    elif config.solver == "gad":
+        solver = solvers.gad(oracle, optimizers.rmsprop(config.eta, **rms))
+    else:
+        solver = solvers.gad(oracle, optax.adam(config.eta))
+    return solvers.delayed(solver, config.policy_delay)
 
 
 def make_policies(

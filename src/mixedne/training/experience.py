@@ -15,8 +15,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.tasks import Task
 from mixedne.training.assembly import formulation_of
 from mixedne.training.collection import Collector, EpisodeStatistics, transition_sizes
-from mixedne.training.normaliser import RunningMoments
-from mixedne.training.program import Normaliser
+from mixedne.training.normaliser import Normaliser, RunningMoments
 from mixedne.training.replay import Layout, Replay
 from mixedne.types import Players
 

@@ -1,7 +1,7 @@
 """Running mean and deviation of each observation component (Chan's parallel algorithm)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +45,15 @@ class RunningMoments:
             self.mean.astype(np.float32),
             np.maximum(deviation, SMALLEST_SCALE).astype(np.float32),
         )
+
+
+class Normaliser(NamedTuple):
+    """What observations are normalised by: (s − mean) / scale."""
+
+    mean: Any
+    scale: Any
+
+
+def no_normaliser(size: int) -> Normaliser:
+    """Leaves observations as they are."""
+    return Normaliser(np.zeros(size, np.float32), np.ones(size, np.float32))

@@ -113,7 +113,7 @@ def train_runs(
     that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
-    from mixedne.training.adapter import learning_gap
+    from mixedne.config import learning_gap
     from mixedne.training.folder import RunFolder
     from mixedne.training.trainer import Trainer
 

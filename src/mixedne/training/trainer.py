@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from mixedne.config import Config
 from mixedne.errors import TrainingError
 from mixedne.tasks import resolve_task
-from mixedne.training.adapter import OffPolicyUpdater, OnPolicyUpdater, Updater
 from mixedne.training.assembly import make_agent
 from mixedne.training.experience import transition_layout
 from mixedne.training.folder import RunFolder
+from mixedne.training.off_policy import OffPolicyUpdater
+from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.training_run import TrainingRun
+from mixedne.training.updates import Updater
 
 
 @dataclass(frozen=True)

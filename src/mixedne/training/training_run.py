@@ -17,7 +17,6 @@ from mixedne.config import Config
 from mixedne.errors import InvalidInputError
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
-from mixedne.training.adapter import RunInputs, UpdateMetrics, Updater, inner_steps, noise_scale
 from mixedne.training.assembly import make_policies
 from mixedne.training.checkpoints import (
     Checkpoint,
@@ -29,8 +28,9 @@ from mixedne.training.evaluations import evaluate_policy, nominal_return
 from mixedne.training.experience import Experience
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricMeans, MetricsWriter
-from mixedne.training.program import no_normaliser
+from mixedne.training.normaliser import no_normaliser
 from mixedne.training.snapshot import is_finite, restore_tree, tree_distance, tree_tensors
+from mixedne.training.updates import RunInputs, UpdateMetrics, Updater, inner_steps, noise_scale
 from mixedne.types import Players
 
 RECENT_EPISODES = 10
@@ -245,7 +245,7 @@ class TrainingRun:
         }
 
     def _critic_metrics(self) -> dict[str, Any]:
-        log_alpha = getattr(self.state.carry, "log_temperature", None)
+        log_alpha = getattr(self.state.carry, "log_alpha", None)
         return {
             "critic_loss": self._means.mean("critic_loss", "minibatches"),
             "value_mean": self._means.mean("value", "minibatches"),

@@ -1,107 +1,107 @@
-"""Updates: packs outer steps into calls of the compiled program and feeds them minibatches."""
+"""Updates: one protocol by which the trainer drives every agent.
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+``off_policy``   DDPG, TD3 and SAC: minibatches from a replay, one run at a time
+``on_policy``    VPG: episodes inside the compiled program, up to eight runs vmapped
+
+An update is an outer step t of the solver. Everything random in it comes from the run's seed and t.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mixedne.agents import Agent
+from mixedne.agents import Agent, Batches
 from mixedne.config import Config
 from mixedne.schedules import thermal_noise, warmup_steps
-from mixedne.solvers import Controls, Oracle, SolverState
-from mixedne.training.assembly import solver_maker
-from mixedne.training.program import Normaliser, Plan, Report, make_update
-from mixedne.training.replay import Layout, Replay
-from mixedne.training.streams import Stream, generator, key
+from mixedne.solvers import Controls, Solver, SolverState
+from mixedne.training.normaliser import Normaliser
+from mixedne.training.replay import Replay
+from mixedne.types import Players
+
+UpdateMetrics: TypeAlias = dict[str, float]
+"""Sums over one call of the compiled program, and the counts that make means of them.
+
+Counts: ``calls`` (one), ``moves`` (outer steps that moved the players), ``minibatches`` (critic
+steps) or ``rollouts`` (sets of episodes). Sums over moves: ``agent_gradient_norm``,
+``adversary_gradient_norm``. Over calls: ``payoff``. Over minibatches: ``critic_loss``, ``value``,
+``target``. Over rollouts: ``returns``, the episodes' mean undiscounted return.
+"""
 
 
-class Call(NamedTuple):
-    """The outer steps first … first + len(inner_steps) − 1 of one call."""
+class RunInputs(NamedTuple):
+    """What an updater needs of one run."""
 
-    first: int
-    """t of the first, from one on."""
-    inner_steps: Any
-    """K_t of each."""
-    moves: int
-    """How many of them move the players."""
-    entries: int
-    """Minibatches that they take together."""
+    config: Config
+    state: SolverState
+    """Used up by the update."""
+    replay: Replay | None = None
+    """For off-policy agents."""
+    normaliser: Normaliser | None = None
+    """For off-policy agents."""
 
 
-class Updater:
-    """Makes outer steps. Everything random in them comes from the run's seed and t."""
+class Updater(Protocol):
+    """Makes outer steps of the runs that share its compiled program."""
 
-    def __init__(self, config: Config, agent: Agent, layout: Layout) -> None:
-        """Compiles at the first call."""
-        self._config = config
-        self._agent = agent
-        self._make_solver = solver_maker(config)
-        self._is_langevin = config.solver == "mixedne-ld"
-        noisy = self._is_langevin and config.sigma0 > 0
-        self._program = make_update(agent, self._make_solver, layout.columns, noisy=noisy)
-        self.turns = max(config.updates, config.inner_max if self._is_langevin else 2)
-        """Minibatches that one call can hold."""
-        self._rows = np.zeros((self.turns, config.batch_size, layout.width), np.float32)
-        self._inner_steps = warmup_steps(config.inner_growth, config.inner_max)
-        self._temperature = thermal_noise(config.sigma0, config.thermal_decay)
+    max_runs: int
+    """How many runs one call of ``advance`` takes."""
+    policy_head: str
+    """How the policy file makes actions of the network's outputs."""
 
-    def init(self) -> SolverState:
-        """The state before the first update; its carry is the agent's learner."""
-        players, learner = jax.jit(self._agent.init)(key(self._config.seed, Stream.NETWORKS))
-        unused = Oracle(lambda carry, own, opponent: own)
-        state = self._make_solver(unused).init(players, learner)
-        return jax.tree.map(jnp.copy, state)  # buffers of its own for every leaf
+    def init(self, seed: int) -> SolverState:
+        """The state before the first update."""
 
-    def inner_steps(self, t: Any) -> Any:
-        """K_t; one for solvers without chains."""
-        return self._inner_steps(t) if self._is_langevin else np.ones_like(t, np.int32)
+    def advance(
+        self, runs: Sequence[RunInputs], done: int, count: int
+    ) -> list[tuple[SolverState, list[UpdateMetrics]]]:
+        """Make the outer steps done + 1 … done + count of each run.
 
-    def temperature(self, t: Any) -> Any:
-        """σ_t; zero for solvers without thermal noise."""
-        return self._temperature(t) if self._is_langevin else np.zeros_like(t, np.float64)
+        For each run: its new state, and the metrics of every call of the compiled program.
+        """
 
-    def update(
-        self, state: SolverState, replay: Replay, normaliser: Normaliser, done: int
-    ) -> tuple[SolverState, list[tuple[Call, Report]]]:
-        """One cycle's outer steps after the first ``done`` ones; ``state`` is used up."""
-        reports = []
-        for call in self.calls(done + 1, self._config.updates):
-            random = generator(self._config.seed, Stream.MINIBATCH, call.first)
-            shape = (call.entries, self._config.batch_size)
-            replay.sample(random, shape, out=self._rows[: call.entries])
-            state, report = self._program(
-                state,
-                self._rows,
-                normaliser,
-                self._plan(call),
-                key(self._config.seed, Stream.UPDATE, call.first),
-            )
-            reports.append((call, jax.device_get(report)))  # waits: the rows are free again
-        return state, reports
 
-    def calls(self, first: int, count: int) -> Iterator[Call]:
-        """Pack so many outer steps into as few calls as hold their minibatches."""
-        t = np.arange(first, first + count)
-        inner_steps = self.inner_steps(t)
-        moves = t % self._config.policy_delay == 0
-        # Extra-Adam's second half takes a minibatch of its own, where the players move.
-        entries = inner_steps + (moves if self._config.solver == "extra-adam" else 0)
-        start = 0
-        while start < count:
-            fits = np.searchsorted(np.cumsum(entries[start:]), self.turns, side="right")
-            stop = start + int(fits)
-            part = slice(start, stop)
-            yield Call(
-                int(t[start]), inner_steps[part], int(moves[part].sum()), int(entries[part].sum())
-            )
-            start = stop
+def inner_steps(config: Config, t: Any) -> Any:
+    """K_t; one for solvers without chains."""
+    if config.agent == "vpg":
+        return np.full_like(t, config.inner_steps, np.int32)
+    if config.solver != "mixedne-ld":
+        return np.ones_like(t, np.int32)
+    return warmup_steps(config.inner_growth, config.inner_max)(t)
 
-    def _plan(self, call: Call) -> Plan:
-        steps = len(call.inner_steps)
-        inner_steps = np.ones(self.turns, np.int32)
-        inner_steps[:steps] = call.inner_steps
-        temperature = np.zeros(self.turns, np.float32)
-        temperature[:steps] = self.temperature(np.arange(call.first, call.first + steps))
-        return Plan(np.int32(steps), Controls(inner_steps, temperature))
+
+def noise_scale(config: Config, t: Any) -> Any:
+    """σ_t; zero for solvers without thermal noise."""
+    if config.solver != "mixedne-ld":
+        return np.zeros_like(t, np.float64)
+    return thermal_noise(config.sigma0, config.thermal_decay)(t)
+
+
+def outer_steps(
+    agent: Agent,
+    solver: Solver,
+    key: jax.Array,
+    state: SolverState,
+    count: Any,
+    controls_at: Callable[[jax.Array], Controls],
+    batches: Batches | None = None,
+) -> tuple[SolverState, dict[str, jax.Array]]:
+    """What every compiled program does: ``count`` outer steps, and their metrics.
+
+    Between programs the state's carry is the agent's critic state.
+    """
+
+    def step(i: jax.Array, at: tuple[SolverState, Players]) -> tuple[SolverState, Players]:
+        state, norms = at
+        state, info = solver.step(key, state, controls_at(i))
+        return state, jax.tree.map(jnp.add, norms, info.gradient_norm)
+
+    state = state._replace(carry=agent.init_carry(state.carry))
+    none = Players(jnp.zeros([]), jnp.zeros([]))
+    state, norms = jax.lax.fori_loop(0, count, step, (state, none))
+    critic, metrics = agent.finish(state.carry, state.players, batches)
+    for player, norm in norms._asdict().items():
+        metrics[f"{player}_gradient_norm"] = norm
+    return state._replace(carry=critic), metrics
