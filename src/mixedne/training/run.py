@@ -3,12 +3,13 @@
 import contextlib
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixedne.config import Config, configure
+from mixedne.config import Config, configure, learning_gap
 from mixedne.errors import TrainingError
 from mixedne.policies import Policy, load_policy
 
@@ -121,6 +122,8 @@ def train_group(
     try:
         for config, folder in zip(configs, folders, strict=True):
             folder.open(config, resume=resume)
+            if (gap := learning_gap(config)) is not None:
+                warnings.warn(gap, stacklevel=2)
         with _interruptions() as interrupted:
             is_vpg = configs[0].agent == "vpg"
             trainer = Group(configs, folders) if is_vpg else Trainer(configs[0], folders[0])
