@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from mixedne.cli.console import print_table
 from mixedne.cli.main import COMMANDS, command_class, main
 from probes.commands import COMMAND, mixedne
 from probes.tables import pretend_evaluated, shifts
@@ -170,6 +171,22 @@ def test_help_presets_and_report_load_neither_jax_nor_a_simulator(tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
     assert (tmp_path / "page.html").is_file()
+
+
+def test_a_table_that_is_too_wide_says_in_its_title_what_is_constant(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = ["task", "agent", "solver", "return"]
+    rows = [["HalfCheetah-v5", "td3", "gad", "12.5"], ["HalfCheetah-v5", "td3", "eg", "1234.5"]]
+    print_table("Results", columns, rows)
+    assert capsys.readouterr().out.count("HalfCheetah-v5") == 2
+    monkeypatch.setattr("mixedne.cli.console.PLAIN_WIDTH", 40)
+    print_table("Results", columns, rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Results; task HalfCheetah-v5, agent td3"
+    assert [line.split() for line in lines if "gad" in line] == [["gad", "12.5"]]
+    print_table("Results", columns, rows[:1])  # of one row, everything is constant
+    assert "1234.5" in capsys.readouterr().out
 
 
 def test_version() -> None:

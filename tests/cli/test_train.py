@@ -334,6 +334,19 @@ def test_only_what_was_saved_is_said_to_be(
     assert capsys.readouterr().err == message
 
 
+def test_a_run_that_is_shorter_than_its_preset_says_so(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="learns nothing: it has 20 steps, and updates begin"):
+        mixedne.train(
+            "InvertedPendulum",
+            agent="td3",
+            steps=20,
+            hidden=(4,),
+            collect_steps=10,
+            evaluate_every=0,
+            out=tmp_path / "run",
+        )
+
+
 def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     settings: dict[str, Any] = {"hidden": (4,), "batch_size": 4, "collect_steps": 10, "updates": 2}

@@ -130,15 +130,28 @@ def print_json(document: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout."""
+    """Print a table on stdout; where it is too wide, constant columns go into the title."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH, color_system=None)
-    # Text may come from files, so nothing in it is markup.
-    table = Table(*columns, title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
+    table = _table(columns, rows)
+    natural = console.measure(table, options=console.options.update(width=10_000)).maximum
+    if natural > console.width and len(rows) > 1:
+        constant = [i for i, cells in enumerate(zip(*rows, strict=True)) if len({*cells}) == 1]
+        words = ", ".join(f"{columns[i]} {rows[0][i]}" for i in constant if rows[0][i])
+        title = f"{title}; {words}" if words else title
+        kept = [i for i in range(len(columns)) if i not in constant]
+        table = _table([columns[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    console.print(Text(title, "bold"))
+    console.print(table)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Text may come from files, so nothing in it is markup."""
+    table = Table(*columns, box=box.SIMPLE_HEAD)
     for row in rows:
         table.add_row(*map(Text, row))
-    console.print(table)
+    return table
 
 
 def _finite(value: Any) -> Any:

@@ -8,13 +8,14 @@ what the user sets.
 import numbers
 import re
 import typing
+from collections.abc import Sequence
 from types import UnionType
 from typing import Any
 
 from mixedne.config import presets
 from mixedne.config.config import Config, derived, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
-from mixedne.names import AGENTS, PRESETS, SOLVERS
+from mixedne.names import AGENTS, CHOICES, PRESETS, SOLVERS
 
 FALLBACK: dict[str, dict[str, Any]] = {
     "ddpg": {"sigma0": 1e-3, "sigma": 0.1},
@@ -61,7 +62,7 @@ def configure(
         )
     choices = (found.id, agent, solver, formulation, delta, preset)
     overrides = {name: coerce(name, value) for name, value in overrides.items()}
-    config, default = preset_config(*choices, **overrides), preset_config(*choices)
+    config, default = preset_config(choices, **overrides), preset_config(choices)
     unused = unused_fields(agent, solver)
     if config.entropy_coefficient is not None:
         for name in ("initial_temperature", "target_entropy"):
@@ -76,23 +77,14 @@ def configure(
     return config
 
 
-def preset_config(
-    task: str,
-    agent: str,
-    solver: str | None,
-    formulation: str,
-    delta: float,
-    preset: str,
-    **overrides: Any,
-) -> Config:
-    """The preset's configuration with overrides; looks at the task's name alone."""
+def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
+    """The preset's configuration with overrides; ``choices`` are in the order of ``CHOICES``.
+
+    Of the task it looks at the name alone.
+    """
+    task, agent, solver, _, delta, preset = choices
     values = {
-        "task": task,
-        "agent": agent,
-        "solver": solver,
-        "formulation": formulation,
-        "delta": delta,
-        "preset": preset,
+        **dict(zip(CHOICES, choices, strict=True)),
         **_preset_values(agent, preset, task_name(task)),
         **({} if solver is None else exploration(agent, task_name(task), delta, solver)),
         **overrides,
@@ -172,26 +164,19 @@ def _preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
 _CADENCE = {"collect_steps": 50, "updates": 50, "random_steps": 10_000, "update_after": 1_000}
 # Spinning Up's, which the paper's TD3 follows.
 
+_USUAL_SIZE = {"hidden": (256, 256), "activation": "relu", "batch_size": 256}
+# Of TD3 and SAC in code everywhere.
+
 _BESIDE_TABLES: dict[str, dict[str, Any]] = {
     "td3": {**_CADENCE, "critics": 2, "policy_delay": 2},
     "sac": {
         **_CADENCE,
-        "critics": 2,
-        "hidden": (256, 256),
-        "activation": "relu",
-        "batch_size": 256,
-        "eta": 3e-4,
-        "critic_learning_rate": 3e-4,
-        "tau": 0.995,
+        **_USUAL_SIZE,
+        **{"critics": 2, "eta": 3e-4, "critic_learning_rate": 3e-4, "tau": 0.995},
     },
     "vpg": {
-        "steps": 5_000,
-        "hidden": (16, 16),
-        "activation": "relu",
-        "metrics_every": 50,
-        "evaluate_every": 500,
-        "evaluate_episodes": 10,
-        "checkpoint_every": 500,
+        **{"steps": 5_000, "hidden": (16, 16), "activation": "relu", "metrics_every": 50},
+        **{"evaluate_every": 500, "evaluate_episodes": 10, "checkpoint_every": 500},
     },
 }
 """By agent: what it has beside its table of common values."""
@@ -203,9 +188,7 @@ _AUTHORS: dict[str, dict[str, Any]] = {
         "critic_weight_decay": 1e-2,
     },
     "td3": {
-        "hidden": (256, 256),
-        "activation": "relu",
-        "batch_size": 256,
+        **_USUAL_SIZE,
         "steps": 1_000_000,
         # Updates begin after the random steps; 50 of them after 50 steps are one a step.
         "random_steps": 25_000,

@@ -83,7 +83,7 @@ def command(config: Config) -> str:
     changes: dict[str, Any] = {}
     # First what the rules derive others from, then what does not follow from it.
     for names in ([n for n, known in SETTINGS.items() if known.derive is None], [*SETTINGS]):
-        default = preset_config(*chosen, **changes)
+        default = preset_config(chosen, **changes)
         changes |= {
             name: getattr(config, name)
             for name in names

@@ -12,37 +12,25 @@ from mixedne.names import SOLVERS
 Choice: TypeAlias = tuple[tuple[float, ...], float, float]
 """What the search chose for one task: MixedNE-LD's values, GAD's value, Extra-Adam's value."""
 
+_DDPG: dict[str, Any] = {
+    "critic_optimizer": "adam",
+    "critic_learning_rate": 1e-3,
+    "tau": 0.999,
+    "batch_size": 128,
+    "gamma": 0.99,
+    "beta": 0.9,
+    "replay_size": 1_000_000,
+    "rms_decay": 0.999,
+    "rms_epsilon": 1e-8,
+    "eta": 1e-4,
+    "thermal_decay": 5e-5,
+    "inner_growth": 1e-5,
+    "inner_max": 15,
+}
+
 COMMON: dict[str, dict[str, Any]] = {
-    "ddpg": {
-        "critic_optimizer": "adam",
-        "critic_learning_rate": 1e-3,
-        "tau": 0.999,
-        "batch_size": 128,
-        "gamma": 0.99,
-        "beta": 0.9,
-        "replay_size": 1_000_000,
-        "rms_decay": 0.999,
-        "rms_epsilon": 1e-8,
-        "eta": 1e-4,
-        "thermal_decay": 5e-5,
-        "inner_growth": 1e-5,
-        "inner_max": 15,
-    },
-    "td3": {
-        "critic_optimizer": "adam",
-        "critic_learning_rate": 3e-4,
-        "tau": 0.995,
-        "batch_size": 128,
-        "gamma": 0.99,
-        "beta": 0.9,
-        "replay_size": 1_000_000,
-        "rms_decay": 0.999,
-        "rms_epsilon": 1e-8,
-        "eta": 1e-4,
-        "thermal_decay": 5e-5,
-        "inner_growth": 1e-5,
-        "inner_max": 15,
-    },
+    "ddpg": _DDPG,
+    "td3": {**_DDPG, "critic_learning_rate": 3e-4, "tau": 0.995},
     "vpg": {
         "gamma": 0.99,
         "horizon": 500,

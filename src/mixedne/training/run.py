@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixedne.config import Config, configure
+from mixedne.config import Config, configure, learning_gap
 from mixedne.config.compatible import compile_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.policies import Policy, load_policy
@@ -113,7 +113,6 @@ def train_runs(
     that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
-    from mixedne.config import learning_gap
     from mixedne.training.folder import RunFolder
     from mixedne.training.trainer import Trainer
 
