@@ -87,30 +87,16 @@ class OnPolicyUpdater:
                 [
                     {
                         "calls": 1,
-                        "moves": count,
+                        "moves": 1,
                         "rollouts": int(report.turns),
-                        "returns": _sum(report.mean_return, int(report.turns)),
-                        "agent_gradient_norm": _sum(report.gradient_norms.agent, count),
-                        "adversary_gradient_norm": _sum(report.gradient_norms.adversary, count),
+                        "returns": float(report.mean_return),
+                        "agent_gradient_norm": float(report.gradient_norms.agent),
+                        "adversary_gradient_norm": float(report.gradient_norms.adversary),
                     }
                 ],
             )
             for state, report in ended
         ]
-
-
-def _sum(mean: Any, count: int) -> float:
-    """The float32 sum whose mean this was."""
-    mean, number = np.float32(mean), np.float32(count)
-    if not np.isfinite(mean):
-        return float(mean)
-    low = high = np.float32(mean * number)
-    for _ in range(8):
-        for found in (low, high):
-            if found / number == mean:
-                return float(found)
-        low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
-    raise AssertionError
 
 
 def inner_steps(config: Config, t: Any) -> Any:
