@@ -273,7 +273,7 @@ def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "InvertedPendulum", solver="gad", delta=0, steps=45, seed=7, out="b", **settings
     )
     assert (other.path / "policy.safetensors").read_bytes() != before
-    with pytest.raises(mixedne.InvalidInputError, match="another with out=, or .* resume=True"):
+    with pytest.raises(mixedne.InvalidInputError, match=r"another with out=, or .* resume=True"):
         mixedne.train(
             "InvertedPendulum", solver="gad", delta=0, steps=45, seed=7, out="b", **settings
         )
