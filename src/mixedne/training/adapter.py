@@ -87,11 +87,11 @@ class OnPolicyUpdater:
                 [
                     {
                         "calls": 1,
-                        "moves": 1,
+                        "moves": count,
                         "rollouts": int(report.turns),
-                        "returns": float(report.mean_return),
-                        "agent_gradient_norm": float(report.gradient_norms.agent),
-                        "adversary_gradient_norm": float(report.gradient_norms.adversary),
+                        "returns": float(report.mean_return) * int(report.turns),
+                        "agent_gradient_norm": float(report.gradient_norms.agent) * count,
+                        "adversary_gradient_norm": float(report.gradient_norms.adversary) * count,
                     }
                 ],
             )

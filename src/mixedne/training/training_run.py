@@ -171,7 +171,7 @@ class TrainingRun:
         if self.experience is None:
             self._finite_state()  # small networks: looking at all of them costs nothing
             self._rollouts += sum(int(call["rollouts"]) for call in metrics)
-            self._recent_returns = [call["returns"] for call in metrics]
+            self._recent_returns = [call["returns"] / call["rollouts"] for call in metrics]
 
     def policies(self) -> Players:
         """The players as they are now."""
@@ -235,7 +235,7 @@ class TrainingRun:
             return {
                 "episodes": episodes,
                 "samples": episodes * self.config.horizon,
-                "return_mean": self._means.mean("returns", "calls"),
+                "return_mean": self._means.mean("returns", "rollouts"),
             }
         return {
             "episodes": self.experience.episodes,
