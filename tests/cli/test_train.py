@@ -25,7 +25,7 @@ from mixedne.training.trainer import Status
 from probes.runs import LANGEVIN, Laboratory
 
 TRAINING = {
-    *("format_version", "kind", "step", "updates", "episodes", "inner_steps", "temperature"),
+    *("format_version", "kind", "step", "updates", "episodes", "inner_steps", "noise_scale"),
     *("seconds", "steps_per_second", "episodes_ended", "return_mean", "length_mean"),
     *("critic_loss", "value_mean", "target_mean", "payoff", "agent_gradient_norm"),
     *("adversary_gradient_norm", "player_distance", "entropy_weight"),
@@ -89,7 +89,7 @@ def test_every_line_of_metrics_keeps_its_contract(made: tuple[Path, str, str]) -
         assert line["player_distance"] > 0
         assert line["critic_loss"] >= 0
         exact = 1e-3 * (1 - 5e-5) ** line["updates"]
-        assert line["temperature"] == pytest.approx(exact, rel=1e-12)
+        assert line["noise_scale"] == pytest.approx(exact, rel=1e-12)
     evaluated = [(x["step"], x["mass"]) for x in lines if x["kind"] == "evaluation"]
     assert evaluated == [(200, 1.0), (200, 2.0), (400, 1.0), (400, 2.0)]
 
@@ -375,5 +375,7 @@ def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "InvertedPendulum", solver="gad", delta=0, steps=45, seed=7, out="b", **settings
     )
     assert (other.path / "policy.safetensors").read_bytes() != before
-    with pytest.raises(mixedne.InvalidInputError, match="holds a run already"):
-        mixedne.train("InvertedPendulum", solver="gad", delta=0, steps=45, seed=6, **settings)
+    with pytest.raises(mixedne.InvalidInputError, match=r"another with out=, or .* resume=True"):
+        mixedne.train(
+            "InvertedPendulum", solver="gad", delta=0, steps=45, seed=7, out="b", **settings
+        )

@@ -396,6 +396,7 @@ def test_a_run_whose_rewards_are_spoilt_stops_with_a_sentence(tmp_path: Path) ->
     assert not (out / "policy.safetensors").exists()
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("wishes", [{"critic_learning_rate": 1e30}, {"eta": 3e38}])
 def test_steps_that_are_far_too_large_are_a_failure_of_training(
     wishes: dict[str, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -23,31 +23,36 @@ TINY: dict[str, Any] = {
 def test_without_out_every_run_has_a_fresh_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And resuming finds the newest; neighbours with similar names are none of its business."""
     monkeypatch.chdir(tmp_path)
     name = "InvertedPendulum-v5-ddpg-gad-delta0-seed0"
-    for other in (f"{name}-old", f"{name}-1", f"{name}0", f"x{name}-7"):
-        (tmp_path / "runs" / other).mkdir(parents=True)
     paths = [mixedne.train("InvertedPendulum", **TINY).path for _ in range(2)]
     assert paths == [Path("runs") / name, Path("runs") / f"{name}-2"]
-    assert not [line for line in read_metrics(paths[0]) if line["step"] != 20]
-    (tmp_path / "runs" / f"{name}-9").mkdir()
-    assert mixedne.train("InvertedPendulum", **TINY).path == Path("runs") / f"{name}-10"
-    newest = mixedne.train("InvertedPendulum", **TINY, resume=True).path
-    assert newest == Path("runs") / f"{name}-10"
-    assert mixedne.train("InvertedPendulum", **TINY, seed=1, resume=True).path.is_dir()
+    before = [(path / "policy.safetensors").stat().st_mtime_ns for path in paths]
+    assert mixedne.train("InvertedPendulum", **TINY, resume=True).path == paths[1]
+    assert before == [(path / "policy.safetensors").stat().st_mtime_ns for path in paths]
 
 
-def test_a_folder_that_another_process_takes_meanwhile_is_left_to_it(
+def test_folders_are_numbered_and_the_newest_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Neighbours with similar names do not count."""
     monkeypatch.chdir(tmp_path)
-    config = configure("InvertedPendulum")
-    first = RunFolder.default(config, resume=False)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "glob", lambda *_: iter(()))  # the other folder is not seen yet
-        second = RunFolder.default(config, resume=False)
-    assert second.path == first.path.with_name(f"{first.path.name}-2")
+    config = configure("InvertedPendulum", solver="gad", delta=0)
+    name = "InvertedPendulum-v5-ddpg-gad-delta0-seed0"
+    for other in (f"{name}-old", f"{name}-1", f"{name}-02", f"{name}0", f"x{name}-7"):
+        (tmp_path / "runs" / other).mkdir(parents=True)
+
+    def default(*, resume: bool = False) -> str:
+        return RunFolder.default(config, resume=resume).path.name
+
+    assert default(resume=True) == name
+    assert [default(), default()] == [name, f"{name}-2"]
+    assert default(resume=True) == f"{name}-2"
+    (tmp_path / "runs" / f"{name}-9").mkdir()
+    assert [default(resume=True), default()] == [f"{name}-9", f"{name}-10"]
+    with monkeypatch.context() as patch:  # another process has made a folder meanwhile
+        patch.setattr(Path, "glob", lambda *_: iter(()))
+        assert default() == f"{name}-3"
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,6 @@ class MetricMeans:
     """Sums and counts since the last line; a checkpoint keeps them."""
 
     sums: dict[str, float] = field(default_factory=dict)
-    precision: type = float
-    """In which the means are taken: that of the program which has made the sums."""
 
     def add(self, values: Mapping[str, float]) -> None:
         """Add to the sums."""
@@ -36,7 +34,7 @@ class MetricMeans:
     def mean(self, name: str, count: str) -> float | None:
         """A sum divided by a count; None where nothing was counted."""
         number = self.sums.get(count, 0.0)
-        return float(self.precision(self.sums[name]) / self.precision(number)) if number else None
+        return self.sums[name] / number if number else None
 
 
 class MetricsWriter:

@@ -57,7 +57,7 @@ class TrainingRun:
         if config.agent != "vpg":
             self.experience = Experience(config, self.task, folder.replay)
         self._policies: Players | None = None
-        self._means = self._no_means()
+        self._means = MetricMeans()
         tensorboard = folder.path / "tensorboard" if config.tensorboard else None
         self._writer = MetricsWriter(folder.metrics, tensorboard)
         self.step = 0
@@ -171,7 +171,7 @@ class TrainingRun:
         if self.experience is None:
             self._finite_state()  # small networks: looking at all of them costs nothing
             self._rollouts += sum(int(call["rollouts"]) for call in metrics)
-            self._recent_returns = [self._means.mean("returns", "rollouts") or 0.0]
+            self._recent_returns = [call["returns"] / call["rollouts"] for call in metrics]
 
     def policies(self) -> Players:
         """The players as they are now."""
@@ -221,7 +221,7 @@ class TrainingRun:
             "player_distance": None if adversary is None else tree_distance(agent, adversary),
         }
         self._writer.write(line)
-        self._means = self._no_means()
+        self._means = MetricMeans()
 
     def evaluate(self) -> None:
         """Evaluate the agent at a few shifts, and write the results."""
@@ -253,10 +253,6 @@ class TrainingRun:
             "payoff": self._means.mean("payoff", "calls"),
             "entropy_weight": None if log_alpha is None else float(np.exp(log_alpha)),
         }
-
-    def _no_means(self) -> MetricMeans:
-        # VPG's program sums in float32, and a line of its metrics covers one call.
-        return MetricMeans(precision=float if self.experience is not None else np.float32)
 
     # -- checkpoints ---------------------------------------------------------------------------
 
