@@ -28,7 +28,7 @@ def double() -> Iterator[None]:
 
 def make(name: str, delta: float, critics: int = 1) -> DDPG:
     formulation = make_formulation(name, delta)
-    return DDPG(OBSERVATION, ACTION, formulation, hidden=HIDDEN, critics=critics)
+    return DDPG(OBSERVATION, ACTION, formulation=formulation, hidden=HIDDEN, critics=critics)
 
 
 def randomise(tree: Any, seed: int) -> Any:
@@ -312,3 +312,15 @@ def test_sac_weighs_entropy_more_where_it_lacks() -> None:
         begin = agent.oracle(make_batches(normals=2)).begin
         after = begin(jax.random.key(1), carry, own, None)
         assert float(after.critic.log_alpha) == pytest.approx(sign * 1e-2, rel=1e-5)
+
+
+def test_a_fixed_alpha_stays() -> None:
+    agent = SAC(OBSERVATION, ACTION, hidden=HIDDEN, activation="tanh", fixed_alpha=0.2)
+    own, carry = at_batch(agent, used=0)
+    begin = agent.oracle(make_batches(normals=2)).begin
+    after = begin(jax.random.key(1), carry, own, None)
+    assert float(after.critic.log_alpha) == pytest.approx(np.log(0.2), rel=1e-6)
+    assert after.critic.alpha_optimizer is None
+    # The critics learned all the same.
+    moved = ravel_pytree(after.critic.critics)[0] - ravel_pytree(carry.critic.critics)[0]
+    assert float(jnp.abs(moved).max()) > 1e-5

@@ -7,8 +7,16 @@ import pytest
 from scipy import stats
 
 from mixedne.agents.losses import (
+    alpha_loss,
     critic_loss,
+    discounted_returns_to_go,
+    expected_q,
+    gaussian,
+    gaussian_log_prob,
+    reinforce_objective,
+    returns_to_go,
     smooth_target_action,
+    soft_value,
     squashed_gaussian,
     td_target,
 )
@@ -95,3 +103,45 @@ def test_log_deviation_is_clipped(output: float, clipped: float) -> None:
     assert float(action[0]) == pytest.approx(np.tanh(u), rel=1e-5)
     expected = -0.125 - clipped - 0.5 * np.log(2 * np.pi) + 2 * np.log(np.cosh(u))
     assert float(log_probability) == pytest.approx(expected, rel=1e-5)
+
+
+def test_expected_q_by_hand() -> None:
+    # Q(a) = a², branches 0.75 at 2 and 0.25 at −4: 0.75 · 4 + 0.25 · 16 = 7
+    branches = [(0.75, jnp.asarray(2.0)), (0.25, jnp.asarray(-4.0))]
+    assert float(expected_q(jnp.square, branches)) == 7
+
+
+def test_soft_value_and_alpha_loss_by_hand() -> None:
+    # 5 − 0.2 · (−3) = 5.6; the slope of −log α (−3 + 2) is −(−3 + 2) = 1
+    assert float(soft_value(jnp.asarray(5.0), jnp.asarray(-3.0), 0.2)) == pytest.approx(5.6)
+    slope = jax.grad(alpha_loss)(jnp.asarray(0.7), jnp.asarray(-3.0), 2.0)
+    assert float(slope) == 1
+
+
+def test_returns_by_hand() -> None:
+    # γ = ½, r = 1, 2, 4: G = 1 + 1 + 1, 2 + 2, 4; γ^t G = 3, 2, 1
+    rewards = jnp.array([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(returns_to_go(rewards, 0.5), [3, 4, 4])
+    np.testing.assert_allclose(discounted_returns_to_go(rewards, 0.5), [3, 2, 1])
+
+
+def test_gaussian_log_prob_against_scipy() -> None:
+    outputs, normal = jnp.array([0.3, -1.0, -0.5, 2.0]), jnp.array([0.7, -1.3])
+    mean, deviation = gaussian(outputs)
+    np.testing.assert_allclose(deviation, np.sqrt(np.log1p(np.exp([-0.5, 2.0]))), rtol=1e-6)
+    action = np.asarray(mean + deviation * normal)
+    found = gaussian_log_prob(mean, deviation, normal)
+    expected = stats.norm.logpdf(action, mean, deviation).sum()
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+    assert float(reinforce_objective(found, jnp.asarray(-2.0))) == pytest.approx(-2 * expected)
+
+    # Its slope holds the action: that of log N(a; μ(y), σ(y)) by differences, a as it was.
+    def log_density(y: np.ndarray) -> float:
+        spread = np.sqrt(np.log1p(np.exp(y[2:])))
+        return float(stats.norm.logpdf(action, y[:2], spread).sum())
+
+    slope = jax.grad(lambda y: gaussian_log_prob(*gaussian(y), normal))(outputs)
+    y = np.asarray(outputs, np.float64)
+    steps = 1e-5 * np.eye(4)
+    differences = [(log_density(y + h) - log_density(y - h)) / 2e-5 for h in steps]
+    np.testing.assert_allclose(slope, differences, rtol=1e-4, atol=1e-4)

@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from mixedne.agents.losses import squashed_gaussian
-from mixedne.agents.networks import Network, apply_network, init_network, network_tensors
+from mixedne.agents.networks import (
+    FUNCTIONS,
+    Network,
+    apply_network,
+    init_network,
+    network_tensors,
+)
+from mixedne.policies import FUNCTIONS as NUMPY_FUNCTIONS
 from mixedne.policies import Policy, PolicySpec
+from mixedne.types import ACTIVATIONS
 
 
 def layer(weight: Any, bias: Any) -> dict[str, jax.Array]:
@@ -62,7 +70,7 @@ def random_network(rng: np.random.Generator, network: Network) -> Network:
     )
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("layer_norm", [False, True])
 @pytest.mark.parametrize("normaliser", [False, True])
 @pytest.mark.parametrize("head", ["tanh", "tanh-gaussian"])
@@ -102,3 +110,10 @@ def test_agrees_with_the_policy_file(
         np.testing.assert_allclose(
             policy(observations, xi), [0, 1.5] + [3, 0.5] * actions, rtol=2e-4, atol=6e-6
         )
+
+
+def test_the_activations_are_the_same_in_jax_and_numpy() -> None:
+    assert set(FUNCTIONS) == set(NUMPY_FUNCTIONS) == set(ACTIVATIONS)
+    x = np.linspace(-5, 5, 101, dtype=np.float32)
+    for name in ACTIVATIONS:
+        np.testing.assert_allclose(FUNCTIONS[name](x), NUMPY_FUNCTIONS[name](x), rtol=1e-6)

@@ -48,7 +48,7 @@ def make_agent(critics: int, target_noise: float) -> agents.DDPG:
     return agents.DDPG(
         S,
         A,
-        make_formulation("nr-mdp", DELTA),
+        formulation=make_formulation("nr-mdp", DELTA),
         hidden=(4,),
         gamma=GAMMA,
         tau=TAU,

@@ -69,7 +69,7 @@ def test_td3(formulation: str) -> None:
     agent = DDPG(
         S,
         A,
-        make_formulation(formulation, DELTA),
+        formulation=make_formulation(formulation, DELTA),
         hidden=(4,),
         gamma=GAMMA,
         critics=2,

@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from mixedne import optimizers, solvers
 from mixedne.agents import VPG
+from mixedne.agents.losses import gaussian_log_prob
 from mixedne.agents.networks import apply_network
 from mixedne.agents.vpg import Trajectories, execute
 from mixedne.games import make_formulation
@@ -131,7 +132,7 @@ def test_the_estimate_is_unbiased(formulation: str) -> None:
 
         def one(key: jax.Array) -> tuple[jax.Array, Players]:
             carry = agent.begin(key, agent.init_carry(), players, None)
-            rewards = toy_world.reward(carry.trajectories.agent.observation[0, :, 0])
+            rewards = reward(carry.trajectories.agent.observation[0, :, 0], xp=jnp)
             gradients = agent.gradients(carry, players, None)
             along = Players(
                 *(optax.tree.vdot(g, d) for g, d in zip(gradients, direction, strict=True))
@@ -308,6 +309,78 @@ def test_trajectories_hold_what_their_fields_say() -> None:
     second = 0.9 * rewards[1] + third
     expected = [rewards[0] + second, second, third, last]
     np.testing.assert_allclose(carry.trajectories.agent.weight[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("gamma_weights", [True, False])
+@pytest.mark.parametrize("share_factors", [True, False])
+def test_the_factors_can_be_left_out(gamma_weights: bool, share_factors: bool) -> None:
+    """Step t weighs γ^t G_t or G_t; gradients have the factors 1 − δ = 0.7 and δ = 0.3 or none."""
+    agent = make(gamma_weights=gamma_weights, share_factors=share_factors)
+    players = far(make())
+    printed, found = (play(a, players) for a in (make(), agent))
+    discount = GAMMA ** np.arange(HORIZON)
+    weight = np.asarray(printed.trajectories.agent.weight)
+    expected = weight if gamma_weights else weight / discount
+    np.testing.assert_allclose(found.trajectories.agent.weight, expected, rtol=1e-12)
+    with_factors = gradients(make(gamma_weights=gamma_weights), found, players)
+    for one, other, share in zip(
+        with_factors, gradients(agent, found, players), (0.7, 0.3), strict=True
+    ):
+        factor = 1.0 if share_factors else 1 / share
+        jax.tree.map(
+            lambda x, y, f=factor: np.testing.assert_allclose(f * x, y, rtol=1e-9, atol=1e-15),
+            one,
+            other,
+        )
+
+
+def test_one_hidden_layer_and_no_normalisation_as_the_authors_have_it() -> None:
+    agent = make(hidden=(16,), gamma_weights=False, share_factors=False, clip_gradient=40.0)
+    players = far(agent)
+    found = gradients(agent, play(agent, players), players)
+    assert all(0 < float(optax.tree.norm(g)) <= 40 * (1 + 1e-9) for g in found)
+
+
+def test_float32_gradients_where_the_deviation_is_small_beside_the_mean() -> None:
+    """μ = 5 and σ = e⁻¹²: a stored float32 action has lost all digits of a − μ, ξ has not.
+
+    The slopes of log π at a = μ + σ ξ are ξ/σ for μ and (ξ² − 1)/σ for σ.
+    """
+    xi = np.random.default_rng(0).standard_normal(200)
+    mean, deviation = 5.0, float(np.exp(-12.0))
+    expected = xi / deviation, (xi**2 - 1) / deviation
+
+    def slopes(log_prob: Callable[..., Any], given: Any) -> tuple[Any, ...]:
+        numbers = (jnp.full(200, x, jnp.float32) for x in (mean, deviation))
+        return jax.vmap(jax.grad(log_prob, (0, 1)))(*numbers, given)
+
+    def from_the_action(mean: Any, deviation: Any, action: Any) -> Any:
+        return -0.5 * jnp.square((action - mean) / deviation) - jnp.log(deviation)
+
+    normal = jnp.asarray(xi, jnp.float32)
+    found = slopes(lambda m, d, x: gaussian_log_prob(m[None], d[None], x[None]), normal)
+    stored = jnp.float32(mean) + jnp.float32(deviation) * normal
+    lossy = slopes(from_the_action, stored)
+    for exact, ours, old in zip(expected, found, lossy, strict=True):
+        assert ours.dtype == jnp.float32
+        np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
+        # What a stored action would give is wrong by more than a percent of the largest slope.
+        assert np.abs(np.asarray(old) - exact).max() > 1e-2 * np.abs(exact).max()
+
+
+def test_the_agents_float32_gradient_in_that_regime() -> None:
+    """Large mean, small variance: the whole estimate agrees with float64 on the same episodes."""
+    agent = make(delta=0.0, trajectories=4)
+    players = jax.tree.map(lambda x: x.astype(jnp.float32), far(agent))
+    players.agent[-1]["bias"] = jnp.array([20.0, -24.0], jnp.float32)  # σ = √softplus(−24)
+    carry = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), play(agent, players))
+    narrow = gradients(agent, carry, players).agent
+    wide = gradients(
+        agent, *(jax.tree.map(lambda x: x.astype(jnp.float64), x) for x in (carry, players))
+    ).agent
+    for x, y in zip(jax.tree.leaves(narrow), jax.tree.leaves(wide), strict=True):
+        assert x.dtype == jnp.float32
+        np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4 * float(jnp.abs(y).max()))
 
 
 SOLVERS: dict[str, Callable[[Oracle, float], solvers.Solver]] = {

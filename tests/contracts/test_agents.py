@@ -251,7 +251,12 @@ class Curious(DDPG):
 def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
     config = REGISTRY["ddpg-gad-nr-mdp-0.1"]
     task = resolve_task(config.task)
-    agent = Curious(task.observation_size, task.action_size, formulation_of(config), hidden=(8,))
+    agent = Curious(
+        task.observation_size,
+        task.action_size,
+        formulation=formulation_of(config),
+        hidden=(8,),
+    )
     drawn = set()
     for seed in (0, 1):
         here = Program(dataclasses.replace(config, seed=seed), agent)
@@ -264,9 +269,14 @@ def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
 
 
 AGENTS: dict[str, Callable[[], Agent]] = {
-    "ddpg": lambda: DDPG(3, 2, make_formulation("nr-mdp", 0.1), hidden=(4,)),
+    "ddpg": lambda: DDPG(3, 2, formulation=make_formulation("nr-mdp", 0.1), hidden=(4,)),
     "td3": lambda: DDPG(
-        3, 2, make_formulation("pr-mdp", 0.1), hidden=(4,), critics=2, target_noise=0.1
+        3,
+        2,
+        formulation=make_formulation("pr-mdp", 0.1),
+        hidden=(4,),
+        critics=2,
+        target_noise=0.1,
     ),
     "sac": lambda: SAC(3, 2, hidden=(4,)),
     "sac-fixed": lambda: SAC(3, 2, hidden=(4,), fixed_alpha=0.2),

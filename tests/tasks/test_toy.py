@@ -1,6 +1,7 @@
 """The toy MDP: by hand, and the same in Gymnasium, in the worlds and in JAX."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +37,13 @@ def test_an_episode_starts_at_zero_pays_the_state_left_and_lasts_500_steps() -> 
         assert (terminated, truncated) == (False, step == 500)
 
 
+def jax_step(rhos: Any, states: Any, actions: Any, draws: Any) -> tuple[Any, Any]:
+    """One step of the JAX world, for many values of ρ."""
+    return jax.vmap(lambda rho, *given: toy_world.world(rho).step(*given))(
+        rhos, states, actions, draws
+    )
+
+
 def test_environment_worlds_and_jax_agree_on_the_same_noise() -> None:
     """Whole episodes; JAX in double precision, given the environment's own noise."""
     task = resolve_task("toy")
@@ -49,26 +57,25 @@ def test_environment_worlds_and_jax_agree_on_the_same_noise() -> None:
         generators.append(np.random.default_rng(np.random.SeedSequence(seed)))
     actions = np.random.default_rng(0).uniform(-1.1, 1.1, (500, 4, 1))
     with jax.enable_x64(True):
-        rhos, state = jnp.array([0.2, 0.0, 0.4, 1.0]), jnp.zeros(4)
+        rhos, state = jnp.array([0.2, 0.0, 0.4, 1.0]), jnp.zeros((4, 1))
         for action in actions:
             step = worlds.step(action)
             results = [env.step(a)[:4] for env, a in zip(envs, action, strict=True)]
             for found, wanted in zip(step, zip(*results, strict=True), strict=True):
                 np.testing.assert_array_equal(found, np.array(wanted))
             draws = jnp.array([generator.random(2) for generator in generators])
-            noise = (draws[:, 0], 2 * draws[:, 1] - 1)
-            paid = toy_world.reward(state)
-            state = toy_world.transition(state, jnp.array(action[:, 0]), *noise, rhos)
+            state, paid = jax_step(rhos, state, jnp.array(action), draws)
             np.testing.assert_allclose(step.rewards, paid, rtol=1e-14)
             # The last world's action noise acts before ρ, which replaces every action anyway.
-            np.testing.assert_array_equal(step.observations[:, 0], state)
+            np.testing.assert_array_equal(step.observations, state)
     assert step.truncated.all()
 
 
 def test_jax_steps_have_the_right_law() -> None:
     """From 0 with a = 1: 1 with probability 0.6; otherwise uniform, of mean 0."""
-    keys = jax.random.split(jax.random.key(0), 20_000)
-    after, paid = jax.vmap(lambda key: toy_world.step(key, jnp.zeros(()), jnp.ones(()), 0.4))(keys)
+    draws, count = jax.random.uniform(jax.random.key(0), (20_000, 2)), 20_000
+    rhos, one = jnp.full(count, 0.4), jnp.ones((count, 1))
+    after, paid = jax_step(rhos, jnp.zeros((count, 1)), one, draws)
     assert jnp.all(paid == 4.0)
     assert abs(float(jnp.mean(after == 1.0)) - 0.6) < 0.02
     others = after[after != 1.0]

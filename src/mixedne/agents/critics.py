@@ -1,7 +1,9 @@
-"""What the actor-critic agents share: the carry of their oracles, and their critics."""
+"""What the actor-critic agents share: settings, critics, and the parts of a minibatch step."""
 
 import functools
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -36,35 +38,128 @@ class CriticCarry(NamedTuple):
     sums: Sums
 
 
-def init_carry(critic: Any) -> CriticCarry:
-    """The carry at the start of a program."""
-    return CriticCarry(critic, jnp.zeros([], jnp.int32), Sums(*jnp.zeros(len(Sums._fields))))
+@dataclass(frozen=True, eq=False)
+class ActorCritic(ABC):
+    """Settings and the minibatch step that DDPG, TD3 and SAC share.
+
+    The critic state of a subclass is a NamedTuple with ``critics``, ``critic_optimizer`` and
+    ``target_critics``, beside what is its own.
+    """
+
+    observation_size: int
+    action_size: int
+    _: KW_ONLY
+    hidden: Sequence[int] = (64, 64)
+    activation: str = "tanh"
+    actor_layer_norm: bool = False
+    critic_layer_norm: bool = False
+    gamma: float = 0.99
+    tau: float = 0.999
+    """τ, the share of the target networks that an update keeps."""
+    critic_learning_rate: float = 1e-3
+    critic_weight_decay: float = 0.0
+    """An L2 penalty on the critic's loss."""
+
+    @abstractmethod
+    def next_values(self, state: Any, observations: jax.Array, normals: Any) -> jax.Array:
+        """V(s') for a minibatch: what the targets Y bootstrap from."""
+
+    @abstractmethod
+    def gradients(
+        self, batches: Batches, carry: CriticCarry, players: Players, opponent: Players | None
+    ) -> Players:
+        """Each player's gradient on the step's minibatch."""
+
+    @abstractmethod
+    def end(self, carry: CriticCarry, players: Players) -> CriticCarry:
+        """Update the targets."""
+
+    @abstractmethod
+    def payoff(self, state: Any, players: Players, s: jax.Array) -> jax.Array:
+        """The mean value of the players' actions over observations s, for the metrics."""
+
+    def begin(
+        self,
+        batches: Batches,
+        key: jax.Array,
+        carry: CriticCarry,
+        players: Players,
+        opponent: Players | None,
+    ) -> CriticCarry:
+        """Take the next minibatch; Y = r + γ (1 − d) V(s'); one step of all critics."""
+        del key, players, opponent
+        batch, normals = batch_at(batches, carry.batch)
+        next_values = self.next_values(carry.critic, batch.next_observation, normals)
+        target = jax.vmap(td_target, (0, 0, 0, None))(
+            batch.reward, batch.terminated, next_values, self.gamma
+        )
+        state, error, value = self.update_critics(carry.critic, batch, target)
+        sums = jax.tree.map(jnp.add, carry.sums, Sums(error, value, target.mean()))
+        return CriticCarry(state, carry.batch + 1, sums)
+
+    def update_critics(
+        self, state: Any, batch: Transition, target: jax.Array
+    ) -> tuple[Any, jax.Array, jax.Array]:
+        """One step down Σ_i (Y − Q_i)²; also the loss, and the first critic's mean value."""
+
+        def loss(critics: tuple[Network, ...]) -> tuple[jax.Array, jax.Array]:
+            def one(s: jax.Array, a: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+                values = [self.q(phi, s, a) for phi in critics]
+                return critic_loss(values, y), values[0]
+
+            losses, values = jax.vmap(one)(batch.observation, batch.action, target)
+            return losses.mean(), values.mean()
+
+        (error, value), gradients = jax.value_and_grad(loss, has_aux=True)(state.critics)
+        steps, moments = self.critic_optimizer.update(
+            gradients, state.critic_optimizer, state.critics
+        )
+        critics = optax.apply_updates(state.critics, steps)
+        return state._replace(critics=critics, critic_optimizer=moments), error, value
+
+    def init_critics(self, key: jax.Array, count: int, action_size: int) -> tuple[Network, ...]:
+        """So many critics Q_i(s, a), each with weights of its own."""
+        sizes = (self.observation_size + action_size, *self.hidden, 1)
+        keys = jax.random.split(key, count)
+        return tuple(init_network(k, sizes, layer_norm=self.critic_layer_norm) for k in keys)
+
+    def q(self, phi: Network, s: jax.Array, a: jax.Array) -> Any:
+        """Q_φ(s, a), a number."""
+        return apply_network(phi, jnp.concatenate([s, a]), self.activation)[0]
+
+    @property
+    def critic_optimizer(self) -> optax.GradientTransformation:
+        """Adam, with weight decay if there is any."""
+        adam = optax.adam(self.critic_learning_rate)
+        if self.critic_weight_decay == 0:
+            return adam
+        return optax.chain(optax.add_decayed_weights(self.critic_weight_decay), adam)
+
+    def init_carry(self, critic: Any) -> CriticCarry:
+        """The carry at the start of a program."""
+        return CriticCarry(critic, jnp.zeros([], jnp.int32), Sums(*jnp.zeros(len(Sums._fields))))
+
+    def oracle(self, batches: Batches) -> Oracle:
+        """The oracle that takes one of these minibatches for each step."""
+        return Oracle(
+            functools.partial(self.gradients, batches),
+            functools.partial(self.begin, batches),
+            next_batch,
+            self.end,
+        )
+
+    def finish(
+        self, carry: CriticCarry, players: Players, batches: Batches
+    ) -> tuple[Any, dict[str, jax.Array]]:
+        """The critic state, and the metrics: sums, and the payoff on the last minibatch."""
+        last = batches.transitions.observation[carry.batch - 1]
+        payoff = self.payoff(carry.critic, players, last)
+        return carry.critic, {**carry.sums._asdict(), "payoff": payoff}
 
 
 def batch_at(tree: PyTree, i: jax.Array) -> PyTree:
     """Minibatch i, or what else goes with it."""
     return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, i, keepdims=False), tree)
-
-
-def make_oracle(agent: Any, batches: Batches) -> Oracle:
-    """The oracle of an actor-critic agent: its ``begin``, ``gradients`` and ``end``."""
-    return Oracle(
-        functools.partial(agent.gradients, batches),
-        functools.partial(agent.begin, batches),
-        next_batch,
-        agent.end,
-    )
-
-
-def finish(
-    payoff: Callable[[Any, Players, jax.Array], jax.Array],
-    carry: CriticCarry,
-    players: Players,
-    batches: Batches,
-) -> tuple[Any, dict[str, jax.Array]]:
-    """The critic state, and the metrics: sums, and the payoff on the last minibatch."""
-    last = batches.transitions.observation[carry.batch - 1]
-    return carry.critic, {**carry.sums._asdict(), "payoff": payoff(carry.critic, players, last)}
 
 
 def next_batch(
@@ -78,55 +173,3 @@ def next_batch(
 def polyak_update(tau: float, target: PyTree, source: PyTree) -> PyTree:
     """Target networks: τ target + (1 − τ) source. As in the paper, τ is the share kept."""
     return jax.tree.map(lambda old, new: tau * old + (1.0 - tau) * new, target, source)
-
-
-def init_critics(
-    key: jax.Array, count: int, sizes: Sequence[int], *, layer_norm: bool
-) -> tuple[Network, ...]:
-    """So many critics Q_i(s, a), each with weights of its own."""
-    return tuple(
-        init_network(k, (*sizes, 1), layer_norm=layer_norm) for k in jax.random.split(key, count)
-    )
-
-
-def q_value(critic: Network, observation: jax.Array, action: jax.Array, activation: str) -> Any:
-    """Q(s, a), a number."""
-    return apply_network(critic, jnp.concatenate([observation, action]), activation)[0]
-
-
-def update_critics(
-    optimizer: optax.GradientTransformation,
-    carry: CriticCarry,
-    batch: Transition,
-    next_values: jax.Array,
-    *,
-    gamma: float,
-    activation: str,
-) -> CriticCarry:
-    """One step of all critics down Σ_i (Y − Q_i)² with Y = r + γ (1 − d) V(s')."""
-    state = carry.critic
-    target = jax.vmap(td_target, (0, 0, 0, None))(
-        batch.reward, batch.terminated, next_values, gamma
-    )
-
-    def loss(critics: tuple[Network, ...]) -> tuple[jax.Array, jax.Array]:
-        def one(s: jax.Array, a: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-            values = [q_value(critic, s, a, activation) for critic in critics]
-            return critic_loss(values, y), values[0]
-
-        losses, values = jax.vmap(one)(batch.observation, batch.action, target)
-        return losses.mean(), values.mean()
-
-    (error, value), gradients = jax.value_and_grad(loss, has_aux=True)(state.critics)
-    steps, moments = optimizer.update(gradients, state.critic_optimizer, state.critics)
-    critics = optax.apply_updates(state.critics, steps)
-    state = state._replace(critics=critics, critic_optimizer=moments)
-    sums = jax.tree.map(jnp.add, carry.sums, Sums(error, value, target.mean()))
-    return CriticCarry(state, carry.batch + 1, sums)
-
-
-def critic_adam(learning_rate: float, weight_decay: float) -> optax.GradientTransformation:
-    """Adam; weight decay is an L2 penalty on the critic's loss."""
-    if weight_decay == 0:
-        return optax.adam(learning_rate)
-    return optax.chain(optax.add_decayed_weights(weight_decay), optax.adam(learning_rate))

@@ -6,21 +6,18 @@ delay (which is the solver's: :func:`mixedne.solvers.delayed`).
 """
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.agents import critics
 from mixedne.agents.base import Batches
-from mixedne.agents.critics import CriticCarry, batch_at, polyak_update, q_value
+from mixedne.agents.critics import ActorCritic, CriticCarry, batch_at, polyak_update
 from mixedne.agents.losses import expected_q, smooth_target_action
 from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.games import Formulation
-from mixedne.solvers import Oracle
 from mixedne.types import Players
 
 
@@ -37,21 +34,11 @@ class CriticState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DDPG:
+class DDPG(ActorCritic):
     """Two-player DDPG; TD3 with ``critics=2`` and ``target_noise`` above zero."""
 
-    observation_size: int
-    action_size: int
+    _: KW_ONLY
     formulation: Formulation
-    hidden: Sequence[int] = (64, 64)
-    activation: str = "tanh"
-    actor_layer_norm: bool = False
-    critic_layer_norm: bool = False
-    gamma: float = 0.99
-    tau: float = 0.999
-    """τ, the share of the target networks that an update keeps."""
-    critic_learning_rate: float = 1e-3
-    critic_weight_decay: float = 0.0
     critics: int = 1
     target_noise: float = 0.0
     """Deviation of the noise that smooths target actions."""
@@ -63,10 +50,6 @@ class DDPG:
         """Smoothing noise, for each branch of the formulation."""
         return self.formulation.branch_count if self.target_noise > 0 else 0
 
-    @property
-    def _critic_optimizer(self) -> optax.GradientTransformation:
-        return critics.critic_adam(self.critic_learning_rate, self.critic_weight_decay)
-
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
         """First networks; targets start as copies."""
         agent_key, adversary_key, critic_key = jax.random.split(key, 3)
@@ -77,50 +60,9 @@ class DDPG:
             network(agent_key, (*sizes, self.action_size)),
             network(adversary_key, (*sizes, adversary_size)) if adversary_size else None,
         )
-        input_size = self.observation_size + self.formulation.critic_size(self.action_size)
-        phi = critics.init_critics(
-            critic_key, self.critics, (input_size, *self.hidden), layer_norm=self.critic_layer_norm
-        )
-        return players, CriticState(phi, self._critic_optimizer.init(phi), phi, players)
-
-    def init_carry(self, critic: CriticState) -> CriticCarry:
-        """The carry at the start of a program."""
-        return critics.init_carry(critic)
-
-    def oracle(self, batches: Batches) -> Oracle:
-        """The oracle that takes one of these minibatches for each step."""
-        return critics.make_oracle(self, batches)
-
-    def finish(
-        self, carry: CriticCarry, players: Players, batches: Batches
-    ) -> tuple[CriticState, dict[str, jax.Array]]:
-        """The critic state, and the metrics: sums, and the payoff on the last minibatch."""
-        return critics.finish(self.payoff, carry, players, batches)
-
-    # -- the parts of a minibatch step -----------------------------------------------------------
-
-    def begin(
-        self,
-        batches: Batches,
-        key: jax.Array,
-        carry: CriticCarry,
-        players: Players,
-        opponent: Players | None,
-    ) -> CriticCarry:
-        """Y = r + γ (1 − d) min_i Q_targ,i(s', ã), then one step of the critics."""
-        del key, players, opponent
-        batch, normals = batch_at(batches, carry.batch)
-        next_values = jax.vmap(self.next_value, (None, 0, None if normals is None else 1))(
-            carry.critic, batch.next_observation, normals
-        )
-        return critics.update_critics(
-            self._critic_optimizer,
-            carry,
-            batch,
-            next_values,
-            gamma=self.gamma,
-            activation=self.activation,
-        )
+        seen_by_critic = self.formulation.critic_size(self.action_size)
+        phi = self.init_critics(critic_key, self.critics, seen_by_critic)
+        return players, CriticState(phi, self.critic_optimizer.init(phi), phi, players)
 
     def gradients(
         self, batches: Batches, carry: CriticCarry, players: Players, opponent: Players | None
@@ -148,8 +90,6 @@ class DDPG:
         )
         return carry._replace(critic=state)
 
-    # -- values and actions ----------------------------------------------------------------------
-
     def act(self, actor: Network | None, observation: jax.Array) -> Any:
         """μ(s), or ν(s); None for a player that does not exist."""
         if actor is None:
@@ -160,18 +100,22 @@ class DDPG:
         """Both players' actions for many observations."""
         return [jax.vmap(self.act, (None, 0))(actor, s) for actor in players]
 
-    def next_value(self, state: CriticState, observation: jax.Array, normals: Any) -> jax.Array:
+    def next_values(self, state: CriticState, observations: jax.Array, normals: Any) -> jax.Array:
         """min_i Σ_branches w Q_targ,i(s', ã), with smoothing noise on each branch."""
-        a, b = (self.act(actor, observation) for actor in state.target_players)
-        branches = [
-            (weight, action if normals is None else self._smooth(action, normals[i]))
-            for i, (weight, action) in enumerate(self.formulation.branches(a, b))
-        ]
-        values = [
-            expected_q(functools.partial(self._q, phi, observation), branches)
-            for phi in state.target_critics
-        ]
-        return jnp.stack(values).min()
+
+        def one(s: jax.Array, normals: Any) -> jax.Array:
+            a, b = (self.act(actor, s) for actor in state.target_players)
+            branches = [
+                (weight, action if normals is None else self._smooth(action, normals[i]))
+                for i, (weight, action) in enumerate(self.formulation.branches(a, b))
+            ]
+            values = [
+                expected_q(functools.partial(self.q, phi, s), branches)
+                for phi in state.target_critics
+            ]
+            return jnp.stack(values).min()
+
+        return jax.vmap(one, (0, None if normals is None else 1))(observations, normals)
 
     def payoff(self, state: CriticState, players: Players, s: jax.Array) -> jax.Array:
         """Mean over observations s of Σ_branches w Q_1(s, ·) at both players' actions."""
@@ -183,12 +127,9 @@ class DDPG:
 
         def one(s: jax.Array, a: jax.Array, b: Any) -> Any:
             branches = self.formulation.branches(a, b)
-            return expected_q(functools.partial(self._q, state.critics[0], s), branches)
+            return expected_q(functools.partial(self.q, state.critics[0], s), branches)
 
         return jax.vmap(one)(s, a, b).mean()
 
     def _smooth(self, action: jax.Array, normal: jax.Array) -> jax.Array:
         return smooth_target_action(action, normal, self.target_noise, self.target_noise_clip)
-
-    def _q(self, phi: Network, s: jax.Array, a: jax.Array) -> Any:
-        return q_value(phi, s, a, self.activation)

@@ -42,7 +42,7 @@ def make_agent(config: Config, task: Task) -> DDPG | SAC:
         )
     return DDPG(
         *sizes,
-        formulation_of(config),
+        formulation=formulation_of(config),
         **shared,
         critics=config.critics,
         target_noise=config.target_noise,
