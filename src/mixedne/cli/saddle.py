@@ -26,12 +26,21 @@ PATH_SEEDS = 100
 NUMBERS = ("steps", "learning_rate", "noise_scale", "inner_steps", "damping")
 """Options that replace a number of the settings."""
 
+SUMMARY = {
+    "off θω = ½": ("escaped", 0),
+    "since step": ("escape_step", 0),
+    "distance": ("distance", 2),
+    "exploitability\nlast iterate": ("end_exploitability", 2),
+    "exploitability\naverage": ("average_exploitability", 2),
+    "exploitability\nchain": ("exploitability", 2),
+}
+"""Columns of the summary: the measure, and with how many digits it is shown."""
 
-def _option(kind: type, metavar: str, default: str, *aliases: str) -> Any:
+
+def _option(kind: type, metavar: str, hint: str, *aliases: str) -> Any:
     """An option whose default is what the settings say."""
-    hint = f"({default})"
     return tyro.conf.arg(
-        constructor=kind, metavar=metavar, help_behavior_hint=hint, aliases=aliases or None
+        constructor=kind, metavar=metavar, help_behavior_hint=hint, aliases=aliases
     )
 
 
@@ -61,20 +70,20 @@ Examples:
     simultaneous GAD, η = 0.05 for GAD and EG (EG on θ²ω²: 0.1), and starts of their own. Options
     that are given replace single values."""
     inner: Annotated[
-        str | None, _option(str, "frozen|coupled|both", "paper: frozen, authors: coupled")
+        str | None, _option(str, "frozen|coupled|both", "(paper: frozen, authors: coupled)")
     ] = None
     """What MixedNE-LD's chains play against: the opponent's outer iterate, or its chain."""
-    steps: Annotated[int | None, _option(int, "T", "default: 1000")] = None
+    steps: Annotated[int | None, _option(int, "T", "(default: 1000)")] = None
     """Outer steps."""
-    learning_rate: Annotated[float | None, _option(float, "ETA", "paper: 0.1")] = None
+    learning_rate: Annotated[float | None, _option(float, "ETA", "(paper: 0.1)")] = None
     """Step size η of every solver."""
     noise_scale: Annotated[
-        float | None, _option(float, "EPSILON", "default: 0.01", "--temperature")
+        float | None, _option(float, "EPSILON", "(default: 0.01)", "--temperature")
     ] = None
     """ε in MixedNE-LD's noise ε √(2η) ξ."""
-    inner_steps: Annotated[int | None, _option(int, "K", "paper: 50, authors: 100")] = None
+    inner_steps: Annotated[int | None, _option(int, "K", "(paper: 50, authors: 100)")] = None
     """Inner steps of MixedNE-LD."""
-    damping: Annotated[float | None, _option(float, "BETA", "default: 0.5")] = None
+    damping: Annotated[float | None, _option(float, "BETA", "(default: 0.5)")] = None
     """β of MixedNE-LD."""
     seeds: int = 100
     """How many seeds; GAD and EG do not depend on them."""
@@ -173,29 +182,21 @@ def print_summary(results: "pl.DataFrame") -> None:
             OBJECTIVES[case["objective"]].label,
             case["start"],
             solver_label(case["solver"], case["inner"]),
-            _spread(case, "escaped", 0, scale=100, unit=" %"),
-            _spread(case, "escape_step", 0),
-            _spread(case, "distance", 2),
-            _spread(case, "end_exploitability", 2),
-            _spread(case, "average_exploitability", 2),
-            _spread(case, "exploitability", 2),
+            *(_spread(case, name, digits) for name, digits in SUMMARY.values()),
         ]
         for case in cases
     ]
-    columns = ["objective", "start", "solver", "off θω = ½", "since step", "distance"]
-    columns += [f"exploitability\n{of}" for of in ("last iterate", "average", "chain")]
-    title = (
-        f"Median [5 %, 95 %] over seeds ({results['seed'].n_unique()}); shares with 95 % interval"
-    )
-    print_table(title, columns, rows)
+    seeds = results["seed"].n_unique()
+    title = f"Median [5 %, 95 %] over seeds ({seeds}); shares with 95 % interval"
+    print_table(title, ["objective", "start", "solver", *SUMMARY], rows)
 
 
-def _spread(case: dict[str, Any], name: str, digits: int, scale: float = 1, unit: str = "") -> str:
+def _spread(case: dict[str, Any], name: str, digits: int) -> str:
     """A number with its spread over seeds, where the solver is noisy and there are several."""
     if case[name] is None:
         return "–"
-    middle, low, high = (
-        f"{scale * case[key]:.{digits}f}" for key in (name, f"{name}_low", f"{name}_high")
-    )
+    scale, unit = (100, " %") if name == "escaped" else (1, "")
+    keys = (name, f"{name}_low", f"{name}_high")
+    middle, low, high = (f"{scale * case[key]:.{digits}f}" for key in keys)
     noisy = case["inner"] is not None and case["seeds"] > 1
     return f"{middle}{unit} [{low}, {high}]" if noisy else f"{middle}{unit}"

@@ -120,13 +120,8 @@ def plan_cases(
 ) -> list[Case]:
     """Every start, solver and kind of chain, in this order.
 
-    Args:
-      objectives: those to run on. A case holds as many of them as agree in start and settings.
-      solvers: names of solvers.
-      starts: ``far``, ``near`` or two numbers ``X,Y``.
-      inners: kinds of chains; ``None`` stands for the kind that the settings have.
-      settings: ``paper`` or ``authors``.
-      overrides: fields of :class:`Settings` that replace the named ones.
+    A case holds as many objectives as agree in start and settings. An inner chain of ``None`` is
+    of the kind that the settings have; ``overrides`` are fields of :class:`Settings`.
     """
     cases = []
     for start, solver in itertools.product(starts, solvers):

@@ -24,15 +24,10 @@ START = ("start_theta", "start_omega")
 PATHS = (*CASE, *START, "steps", "seed", "theta", "omega")
 """The columns of :func:`paths`."""
 
-MEASURES = [
-    "distance",
-    "average_distance",
-    "chain_distance",
-    "end_exploitability",
-    "average_exploitability",
-    "exploitability",
-    "path_exploitability",
-]
+MEASURES = (
+    *("distance", "average_distance", "chain_distance", "end_exploitability"),
+    *("average_exploitability", "exploitability", "path_exploitability", "escape_step"),
+)
 """The columns that :func:`summary` spreads over seeds."""
 
 
@@ -132,7 +127,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     """
     spread = [
         expression
-        for name in [*MEASURES, "escape_step"]
+        for name in MEASURES
         for expression in (
             pl.col(name).median(),
             pl.col(name).quantile(0.05, "linear").alias(f"{name}_low"),
