@@ -22,8 +22,8 @@ import numpy as np
 
 from mixedne import Players, solvers
 from mixedne.saddle.experiment import make_solver
-from mixedne.saddle.objectives import OBJECTIVES, STARTS
-from mixedne.saddle.settings import Settings
+from mixedne.saddle.objectives import OBJECTIVES
+from mixedne.saddle.settings import FAR, Settings
 
 OBJECTIVE, SETTINGS = OBJECTIVES["x2y2-xy"], Settings(steps=200)
 
@@ -31,8 +31,8 @@ OBJECTIVE, SETTINGS = OBJECTIVES["x2y2-xy"], Settings(steps=200)
 def with_numpy(seeds: int) -> None:
     """The same algorithm, every operation on an array over seeds."""
     rng, s = np.random.default_rng(0), SETTINGS
-    theta, omega = (np.full(seeds, x) for x in STARTS["far"])
-    scale = np.sqrt(2 * s.learning_rate) * s.temperature
+    theta, omega = (np.full(seeds, x) for x in FAR)
+    scale = np.sqrt(2 * s.learning_rate) * s.noise_scale
     for _ in range(s.steps):
         inner_theta, inner_omega, mean_theta, mean_omega = theta, omega, theta, omega
         for _ in range(s.inner_steps):
@@ -54,8 +54,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
-    solver = make_solver("mixedne-ld", "frozen", SETTINGS, (1.0, -1.0))
-    state = solver.init(Players(*map(jnp.asarray, STARTS["far"])))
+    solver = make_solver("mixedne-ld", SETTINGS, (1.0, -1.0))
+    state = solver.init(Players(*map(jnp.asarray, FAR)))
     controls = solvers.Controls(jnp.full(SETTINGS.steps, SETTINGS.inner_steps))
 
     @jax.jit

@@ -48,8 +48,10 @@ def test_saddle_writes_figures_and_tables(tmp_path: Path) -> None:
         "config.json",
     }
     config = json.loads((out / "config.json").read_text())
-    assert config["format_version"] == 1
-    assert config["inner_steps"] == 50
+    assert (config["format_version"], config["kind"]) == (2, "saddle")
+    settings = [case["settings"] for case in config["cases"]]
+    assert [one["inner_steps"] for one in settings] == [50] * 4
+    assert config["settings"] == "paper"
     assert config["versions"]["mixedne"]
     assert pl.read_parquet(out / "results.parquet").height == 4 * 2
 
@@ -63,6 +65,39 @@ def test_saddle_writes_figures_and_tables(tmp_path: Path) -> None:
     assert (out / "config.json").stat().st_mtime_ns == before
     assert mixedne(*arguments, "--overwrite", cwd=tmp_path).returncode == 0
     assert (out / "config.json").stat().st_mtime_ns != before
+
+
+def test_saddle_with_the_authors_settings(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    given = ["--settings", "authors", "--start", "both", "--steps", "5", "--seeds", "2"]
+    out = tmp_path / "authors"
+    assert main(["saddle", *given, "--json", "--out", str(out)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 3 * 2 * 3 * 2
+    starts = {(row["objective"], row["start"]): row["start_theta"] for row in rows}
+    assert starts["xy-x2y2", "near"] == -0.2
+    assert round(starts["x2y2-xy", "near"], 3) == -0.282
+    assert {row["inner"] for row in rows} == {None, "coupled"}
+    config = json.loads((out / "config.json").read_text())
+    assert config["settings"] == "authors"
+    rates = {
+        (case["solver"], game): case["settings"]["learning_rate"]
+        for case in config["cases"]
+        for game in case["objectives"]
+    }
+    assert rates["eg", "x2y2"] == rates["mixedne-ld", "x2y2-xy"] == 0.1
+    assert rates["eg", "x2y2-xy"] == rates["gad", "x2y2"] == 0.05
+
+    # Options that are given win; the noise scale is also found under its former name.
+    assert main(["saddle", *given, "--json", "--inner", "frozen", "--learning-rate", "0.1"]) == 0
+    assert {row["inner"] for row in json.loads(capsys.readouterr().out)} == {None, "frozen"}
+    one = ["saddle", "--solver", "mixedne-ld", "--steps", "5", "--seeds", "2", "--json"]
+    printed = []
+    for scale in (["--noise-scale", "0.2"], ["--temperature", "0.2"], []):
+        assert main([*one, *scale]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != printed[2]
 
 
 def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,9 +118,12 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["saddle", "--start", "3,0"], "start must lie in the box [-2, 2]², not at (3, 0)"),
         (["saddle", "--start", "there"], "start must be far, near, both or two numbers"),
         (["saddle", "--solver", "sgd"], "solver must be one of gad, eg, mixedne-ld, all"),
-        (["saddle", "--inner", "thawed"], "invalid choice 'thawed' for argument '--inner'"),
+        (
+            ["saddle", "--inner", "thawed"],
+            "inner must be one of frozen, coupled, both, not 'thawed'",
+        ),
         (["saddle", "--inner-steps", "0"], "inner_steps must be at least 1, not 0"),
-        (["saddle", "--temperature", "-1"], "temperature must be at least 0, not -1.0"),
+        (["saddle", "--noise-scale", "-1"], "noise_scale must be at least 0, not -1.0"),
         (["saddle", "--damping", "0"], "damping must be above 0, not 0.0"),
         (["saddle", "--damping", "1.5"], "damping must be at most 1, not 1.5"),
         (["saddle", "--seeds", "0"], "seeds must be at least 1, not 0"),

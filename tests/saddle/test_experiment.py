@@ -8,16 +8,17 @@ import pytest
 
 from mixedne import InvalidInputError
 from mixedne.saddle import experiment, tables
-from mixedne.saddle.experiment import Run
-from mixedne.saddle.objectives import OBJECTIVES, STARTS, Moments, exploitability
-from mixedne.saddle.settings import Settings
+from mixedne.saddle.objectives import OBJECTIVES, Moments, exploitability
+from mixedne.saddle.settings import Case, Settings, plan_cases
+from mixedne.saddle.tables import Run
 
 ALL = list(OBJECTIVES.values())
 
 
 def run(solver: str, inner: str | None, start: str, seeds: int = 20, **settings: Any) -> list[Run]:
-    where = (start, STARTS[start])
-    return experiment.run(ALL, solver, inner, where, np.arange(seeds), Settings(**settings))
+    """The three objectives with the paper's settings, but for those given."""
+    (case,) = plan_cases(ALL, [solver], [start], [inner], overrides=settings)
+    return experiment.run(case, np.arange(seeds))
 
 
 @pytest.mark.parametrize("solver", ["gad", "eg"])
@@ -58,16 +59,15 @@ def test_a_seed_gives_the_same_numbers_whatever_runs_beside_it(
     many = run("mixedne-ld", "frozen", "far", seeds=7, steps=50)
     monkeypatch.setattr(experiment, "SEEDS_AT_ONCE", 3)
     in_blocks = run("mixedne-ld", "frozen", "far", seeds=7, steps=50)
-    alone = experiment.run(
-        ALL[1:2], "mixedne-ld", "frozen", ("far", STARTS["far"]), np.array([5]), Settings(steps=50)
-    )[0]
+    (case,) = plan_cases(ALL[1:2], ["mixedne-ld"], ["far"], overrides={"steps": 50})
+    (alone,) = experiment.run(case, np.array([5]))
     np.testing.assert_array_equal(many[1].theta, in_blocks[1].theta)
     np.testing.assert_array_equal(many[1].omega[5:6], alone.omega)
     np.testing.assert_array_equal(many[1].chain.theta[5:6], alone.chain.theta)
 
 
 def test_without_noise_the_chain_is_deterministic() -> None:
-    cold = run("mixedne-ld", "frozen", "far", seeds=2, steps=5, temperature=0.0)[0]
+    cold = run("mixedne-ld", "frozen", "far", seeds=2, steps=5, noise_scale=0.0)[0]
     np.testing.assert_array_equal(cold.theta[0], cold.theta[1])
 
 
@@ -83,10 +83,9 @@ def test_the_chain_of_a_gradient_method_is_its_path() -> None:
 def fake_run(products: list[float]) -> Run:
     """One seed whose θω takes these values."""
     theta = np.array([products])
-    return Run(
-        ALL[0], "mixedne-ld", "frozen", "far", np.array([7]), theta, np.ones_like(theta),
-        Moments.of_samples(theta, np.ones_like(theta)),
-    )  # fmt: skip
+    omega = np.ones_like(theta)
+    case = Case((ALL[0],), "mixedne-ld", "far", (products[0], 1.0), Settings())
+    return Run(case, ALL[0], np.array([7]), theta, omega, Moments.of_samples(theta, omega))
 
 
 @pytest.mark.parametrize(
@@ -138,12 +137,13 @@ def test_summary_counts_and_spreads() -> None:
     [
         ("steps", 0),
         ("inner_steps", 0),
-        ("temperature", -0.1),
+        ("noise_scale", -0.1),
         ("damping", 0.0),
         ("damping", 1.1),
         ("learning_rate", 0.0),
+        ("inner", "thawed"),
     ],
 )
-def test_bad_settings_are_refused(field: str, value: float) -> None:
+def test_bad_settings_are_refused(field: str, value: Any) -> None:
     with pytest.raises(InvalidInputError, match=f"{field} must be"):
-        Settings(**{field: value})  # type: ignore[arg-type]
+        Settings(**{field: value})

@@ -11,13 +11,11 @@ from mixedne import InvalidInputError
 from mixedne.saddle.objectives import (
     BOX,
     OBJECTIVES,
-    STARTS,
     Moments,
     Objective,
     distance,
     exploitability,
     parse_objectives,
-    parse_start,
 )
 
 numbers = st.floats(-BOX, BOX).map(lambda x: round(x, 4))
@@ -66,18 +64,6 @@ def test_distance_is_to_the_nearest_equilibrium() -> None:
     point = Moments.of_point(3.0, 4.0)
     assert distance(OBJECTIVES["x2y2-xy"], point) == 5
     assert distance(OBJECTIVES["x2y2"], point) == 4
-
-
-def test_starts() -> None:
-    assert parse_start("far") == STARTS["far"] == (0.92628269, 0.94097207)
-    assert parse_start("near") == STARTS["near"] == (-0.2, -0.6)
-    assert parse_start("-2,1.5") == (-2, 1.5)
-
-
-@pytest.mark.parametrize("text", ["2.1,0", "0,-3", "nan,0", "inf,0", "1", "1,2,3", "a,b", ""])
-def test_a_bad_start_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="start must"):
-        parse_start(text)
 
 
 def test_objectives_by_name() -> None:

@@ -1,7 +1,7 @@
 """``mixedne saddle``: the case study."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -10,8 +10,8 @@ import tyro
 from mixedne.cli.console import note, print_json, print_table, progress
 from mixedne.errors import check_choice, check_number
 from mixedne.files import new_folder, write_table
-from mixedne.saddle.objectives import OBJECTIVES, parse_objectives, parse_start
-from mixedne.saddle.settings import INNERS, SOLVERS, Settings
+from mixedne.saddle.objectives import OBJECTIVES, parse_objectives
+from mixedne.saddle.settings import INNERS, SOLVERS, Case, plan_cases, solver_label
 from mixedne.versions import versions
 
 if TYPE_CHECKING:
@@ -22,6 +22,26 @@ MARK = "config.json"
 
 PATH_SEEDS = 100
 """Paths are kept and drawn for at most this many seeds; results are for all."""
+
+NUMBERS = ("steps", "learning_rate", "noise_scale", "inner_steps", "damping")
+"""Options that replace a number of the settings."""
+
+SUMMARY = {
+    "off θω = ½": ("escaped", 0),
+    "since step": ("escape_step", 0),
+    "distance": ("distance", 2),
+    "exploitability\nlast iterate": ("end_exploitability", 2),
+    "exploitability\naverage": ("average_exploitability", 2),
+    "exploitability\nchain": ("exploitability", 2),
+}
+"""Columns of the summary: the measure, and with how many digits it is shown."""
+
+
+def _option(kind: type, metavar: str, hint: str, *aliases: str) -> Any:
+    """An option whose default is what the settings say."""
+    return tyro.conf.arg(
+        constructor=kind, metavar=metavar, help_behavior_hint=hint, aliases=aliases
+    )
 
 
 @dataclass(frozen=True)
@@ -36,6 +56,7 @@ how much a player could gain by deviating (exploitability; zero at equilibria on
 Examples:
   mixedne saddle
   mixedne saddle --start both --inner both --out case-study
+  mixedne saddle --settings authors --start both
   mixedne saddle --objective x2y2-xy --solver mixedne-ld --start=-0.2,-0.6 --json"""
 
     objective: Annotated[str, tyro.conf.arg(metavar="NAME|all")] = "all"
@@ -44,13 +65,30 @@ Examples:
     """Where to start. A negative point needs an equals sign: --start=-0.2,-0.6."""
     solver: Annotated[str, tyro.conf.arg(metavar="NAME|all")] = "all"
     """gad, eg, mixedne-ld, or all."""
-    inner: Literal["frozen", "coupled", "both"] = "frozen"
-    """What MixedNE-LD's chains play against: the opponent's outer value, or its chain."""
+    settings: Literal["paper", "authors"] = "paper"
+    """What the paper prints, or what the authors' scripts do: coupled chains with K = 100,
+    simultaneous GAD, η = 0.05 for GAD and EG (EG on θ²ω²: 0.1), and starts of their own. Options
+    that are given replace single values."""
+    inner: Annotated[
+        str | None, _option(str, "frozen|coupled|both", "(paper: frozen, authors: coupled)")
+    ] = None
+    """What MixedNE-LD's chains play against: the opponent's outer iterate, or its chain."""
+    steps: Annotated[int | None, _option(int, "T", "(default: 1000)")] = None
+    """Outer steps."""
+    learning_rate: Annotated[float | None, _option(float, "ETA", "(paper: 0.1)")] = None
+    """Step size η of every solver."""
+    noise_scale: Annotated[
+        float | None, _option(float, "EPSILON", "(default: 0.01)", "--temperature")
+    ] = None
+    """ε in MixedNE-LD's noise ε √(2η) ξ."""
+    inner_steps: Annotated[int | None, _option(int, "K", "(paper: 50, authors: 100)")] = None
+    """Inner steps of MixedNE-LD."""
+    damping: Annotated[float | None, _option(float, "BETA", "(default: 0.5)")] = None
+    """β of MixedNE-LD."""
     seeds: int = 100
     """How many seeds; GAD and EG do not depend on them."""
     first_seed: int = 0
     """The first of them."""
-    settings: tyro.conf.OmitArgPrefixes[Settings] = field(default_factory=Settings)
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Write figures, results.parquet, paths.parquet and config.json into this folder."""
     overwrite: bool = False
@@ -68,7 +106,7 @@ Examples:
         else:
             with new_folder(self.out, mark=MARK, overwrite=self.overwrite) as folder:
                 results, paths = self.compute(cases)
-                self.write(folder, results, paths)
+                self.write(folder, cases, results, paths)
         if self.json:
             print_json(results.to_dicts())
         else:
@@ -76,60 +114,55 @@ Examples:
         if self.out is not None:
             note(f"Figures and tables are in {self.out}")
 
-    def cases(self) -> list[tuple[str, str | None, str]]:
-        """Every (solver, inner, start) to run, all of them checked."""
+    def cases(self) -> list[Case]:
+        """Everything to run; bad options are refused here."""
         check_choice("solver", self.solver, [*SOLVERS, "all"])
-        parse_objectives(self.objective)
-        starts = ["far", "near"] if self.start == "both" else [self.start]
-        for start in starts:
-            parse_start(start)
-        solvers = SOLVERS if self.solver == "all" else [self.solver]
-        inners = INNERS if self.inner == "both" else [self.inner]
-        return [
-            (solver, inner, start)
-            for start in starts
-            for solver in solvers
-            for inner in (inners if solver == "mixedne-ld" else [None])
-        ]
+        if self.inner is not None:
+            check_choice("inner", self.inner, [*INNERS, "both"])
+        given = {name: getattr(self, name) for name in NUMBERS}
+        return plan_cases(
+            parse_objectives(self.objective),
+            solvers=SOLVERS if self.solver == "all" else [self.solver],
+            starts=["far", "near"] if self.start == "both" else [self.start],
+            inners=INNERS if self.inner == "both" else [self.inner],
+            settings=self.settings,
+            overrides={name: value for name, value in given.items() if value is not None},
+        )
 
-    def compute(
-        self, cases: list[tuple[str, str | None, str]]
-    ) -> tuple["pl.DataFrame", "pl.DataFrame"]:
+    def compute(self, cases: list[Case]) -> tuple["pl.DataFrame", "pl.DataFrame"]:
         """The tables of results and of paths."""
         import numpy as np  # heavy imports wait until the input is known to be good
 
         from mixedne.saddle import experiment, tables
 
-        objectives = parse_objectives(self.objective)
+        def describe(case: Case) -> str:
+            return f"{case.label} from {case.start}, {self.seeds} seeds"
+
         seeds = np.arange(self.first_seed, self.first_seed + self.seeds)
-
-        def describe(case: tuple[str, str | None, str]) -> str:
-            solver, inner, start = case
-            return f"{_name(solver, inner)} from {start}, {self.seeds} seeds"
-
-        runs = []
-        for solver, inner, start in progress(cases, describe, "Case study"):
-            where = (start, parse_start(start))
-            runs += experiment.run(objectives, solver, inner, where, seeds, self.settings)
+        cases_shown = progress(cases, describe, "Case study")
+        runs = [run for case in cases_shown for run in experiment.run(case, seeds)]
         return tables.results(runs), tables.paths(runs, PATH_SEEDS)
 
-    def write(self, folder: Path, results: "pl.DataFrame", paths: "pl.DataFrame") -> None:
+    def write(
+        self, folder: Path, cases: list[Case], results: "pl.DataFrame", paths: "pl.DataFrame"
+    ) -> None:
         """Write everything that the case study leaves behind."""
         from mixedne.reports.figures.saddle import write_figures
+        from mixedne.saddle.tables import mark_settings
 
         write_table(results, folder / "results.parquet")
         write_table(paths, folder / "paths.parquet")
-        write_figures(paths, folder)
+        write_figures(mark_settings(paths, self.settings), folder)
         config = {
-            "format_version": 1,
+            "format_version": 2,
             "kind": "saddle",
-            "objective": self.objective,
-            "start": self.start,
-            "solver": self.solver,
-            "inner": self.inner,
+            "settings": self.settings,
             "seeds": self.seeds,
             "first_seed": self.first_seed,
-            **asdict(self.settings),
+            "cases": [
+                {**asdict(case), "objectives": [objective.name for objective in case.objectives]}
+                for case in cases
+            ],
             "versions": versions("jax", "optax", "numpy"),
         }
         (folder / MARK).write_text(json.dumps(config, indent=2) + "\n")
@@ -148,35 +181,22 @@ def print_summary(results: "pl.DataFrame") -> None:
         [
             OBJECTIVES[case["objective"]].label,
             case["start"],
-            _name(case["solver"], case["inner"]),
-            _spread(case, "escaped", 0, scale=100, unit=" %"),
-            _spread(case, "escape_step", 0),
-            _spread(case, "distance", 2),
-            _spread(case, "end_exploitability", 2),
-            _spread(case, "average_exploitability", 2),
-            _spread(case, "exploitability", 2),
+            solver_label(case["solver"], case["inner"]),
+            *(_spread(case, name, digits) for name, digits in SUMMARY.values()),
         ]
         for case in cases
     ]
-    columns = ["objective", "start", "solver", "off θω = ½", "since step", "distance"]
-    columns += [f"exploitability\n{of}" for of in ("last iterate", "average", "chain")]
-    title = (
-        f"Median [5 %, 95 %] over seeds ({results['seed'].n_unique()}); shares with 95 % interval"
-    )
-    print_table(title, columns, rows)
+    seeds = results["seed"].n_unique()
+    title = f"Median [5 %, 95 %] over seeds ({seeds}); shares with 95 % interval"
+    print_table(title, ["objective", "start", "solver", *SUMMARY], rows)
 
 
-def _spread(case: dict[str, Any], name: str, digits: int, scale: float = 1, unit: str = "") -> str:
+def _spread(case: dict[str, Any], name: str, digits: int) -> str:
     """A number with its spread over seeds, where the solver is noisy and there are several."""
     if case[name] is None:
         return "–"
-    middle, low, high = (
-        f"{scale * case[key]:.{digits}f}" for key in (name, f"{name}_low", f"{name}_high")
-    )
+    scale, unit = (100, " %") if name == "escaped" else (1, "")
+    keys = (name, f"{name}_low", f"{name}_high")
+    middle, low, high = (f"{scale * case[key]:.{digits}f}" for key in keys)
     noisy = case["inner"] is not None and case["seeds"] > 1
     return f"{middle}{unit} [{low}, {high}]" if noisy else f"{middle}{unit}"
-
-
-def _name(solver: str, inner: str | None) -> str:
-    names = {"gad": "GAD", "eg": "EG", "mixedne-ld": "MixedNE-LD"}
-    return names[solver] + (f" {inner}" if inner else "")

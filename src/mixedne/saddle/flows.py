@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from mixedne.saddle.objectives import BOX, Objective
+from mixedne.saddle.settings import Point
 
-Point: TypeAlias = tuple[float, float]
-Flow: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
+Flow: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""The velocity at a point (θ, ω)."""
 
 
 def gradient_flow(objective: Objective) -> Flow:
-    """The right-hand side of the gradient flow."""
+    """The gradient flow of an objective."""
 
-    def flow(time: float, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        del time
+    def flow(point: NDArray[np.float64]) -> NDArray[np.float64]:
         by_theta, by_omega = objective.gradient(*point)
         return np.array([by_theta, -by_omega])
 
@@ -34,10 +34,9 @@ def gradient_flow(objective: Objective) -> Flow:
 
 
 def newton_flow(objective: Objective) -> Flow:
-    """The right-hand side of Newton's flow; singular where θω = 0."""
+    """Newton's flow of an objective; singular where θω = 0."""
 
-    def flow(time: float, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        del time
+    def flow(point: NDArray[np.float64]) -> NDArray[np.float64]:
         theta, omega = point
         by_theta, by_omega = objective.gradient(theta, omega)
         curvature = 2 * objective.quartic
@@ -49,8 +48,8 @@ def newton_flow(objective: Objective) -> Flow:
 def within_box(flow: Flow) -> Flow:
     """The projected flow: at an edge of the box, no motion outwards."""
 
-    def projected(time: float, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        velocity = flow(time, np.clip(point, -BOX, BOX))
+    def projected(point: NDArray[np.float64]) -> NDArray[np.float64]:
+        velocity = flow(np.clip(point, -BOX, BOX))
         outwards = (np.abs(point) >= BOX) & (velocity * point > 0)
         return np.where(outwards, 0.0, velocity)
 
@@ -66,17 +65,15 @@ def integrate(
     """
 
     def at_edge(time: float, point: NDArray[np.float64]) -> float:
-        del time
         return float(BOX - np.abs(point).max())
 
     def at_axis(time: float, point: NDArray[np.float64]) -> float:
-        del time
         return float(np.abs(point).min() - 1e-6)
 
     for event in (at_edge, at_axis):
         event.terminal = True  # type: ignore[attr-defined]
     solution = solve_ivp(
-        flow,
+        lambda time, point: flow(point),
         (0.0, duration),
         start,
         method="DOP853",

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.errors import check_choice
 
 BOX = 2.0
 """Both numbers live in [−BOX, BOX]."""
 
 CURVE = 0.5
-"""Where the bilinear term is present, θω = CURVE are stationary points but no equilibria."""
-
-STARTS = {"far": (0.92628269, 0.94097207), "near": (-0.2, -0.6)}
-"""The paper's starting points, far from the equilibrium and near it."""
+"""Where the bilinear term is present, all points with θω = CURVE are stationary, but they are no
+equilibria."""
 
 
 @dataclass(frozen=True)
@@ -113,23 +111,6 @@ def _largest_on_box(
         vertex = np.nan_to_num(-linear / (2 * square), nan=0.0)
     candidates = (-BOX, BOX, np.clip(vertex, -BOX, BOX))
     return np.asarray(np.max([square * x**2 + linear * x for x in candidates], axis=0))
-
-
-def parse_start(text: str) -> tuple[float, float]:
-    """A starting point from ``far``, ``near`` or ``X,Y``."""
-    if text in STARTS:
-        return STARTS[text]
-    try:
-        theta, omega = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidInputError(
-            f"start must be far, near, both or two numbers as in --start=-0.2,-0.6, not {text!r}"
-        ) from None
-    if not max(abs(theta), abs(omega)) <= BOX:
-        raise InvalidInputError(
-            f"start must lie in the box [-{BOX:g}, {BOX:g}]², not at ({theta:g}, {omega:g})"
-        )
-    return theta, omega
 
 
 def parse_objectives(text: str) -> list[Objective]:

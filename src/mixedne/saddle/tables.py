@@ -1,30 +1,50 @@
-"""The case study's results as tables: one row per seed, and summaries over seeds."""
+"""The case study's results as tables: one row per seed, and summaries over seeds.
 
-from typing import Any
+Needs no JAX: reports read these tables.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mixedne.saddle.experiment import Run
-from mixedne.saddle.objectives import CURVE, Moments, distance, exploitability
+from mixedne.saddle.objectives import CURVE, Moments, Objective, distance, exploitability
+from mixedne.saddle.settings import Case
 
 CURVE_WIDTH = 0.05
 """An iterate lies on the stationary curve while |θω − 0.5| is at most this."""
 
-CASE = ["objective", "start", "solver", "inner"]
+CASE = ("objective", "start", "solver", "inner")
 """The columns that name a case; its rows differ by seed."""
 
-MEASURES = [
-    "distance",
-    "average_distance",
-    "chain_distance",
-    "end_exploitability",
-    "average_exploitability",
-    "exploitability",
-    "path_exploitability",
-]
+START = ("start_theta", "start_omega")
+"""The columns with the point that a case starts from."""
+
+PATHS = (*CASE, *START, "steps", "seed", "theta", "omega")
+"""The columns of :func:`paths`."""
+
+MEASURES = (
+    *("distance", "average_distance", "chain_distance", "end_exploitability"),
+    *("average_exploitability", "exploitability", "path_exploitability", "escape_step"),
+)
 """The columns that :func:`summary` spreads over seeds."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The runs of a case on one of its objectives, for many seeds."""
+
+    case: Case
+    objective: Objective
+    seeds: NDArray[np.int64]
+    theta: NDArray[np.float64]
+    """(seeds, steps + 1): the outer iterates, the start included."""
+    omega: NDArray[np.float64]
+    """(seeds, steps + 1)."""
+    chain: Moments
+    """(seeds,): moments over every inner iterate of the run. Solvers without chains have
+    one inner iterate a step, their new outer one."""
 
 
 def results(runs: list[Run]) -> pl.DataFrame:
@@ -47,7 +67,7 @@ def _run_results(run: Run) -> pl.DataFrame:
     average_theta, average_omega = run.theta.mean(1), run.omega.mean(1)
     end = Moments.of_point(theta, omega)
     average = Moments.of_point(average_theta, average_omega)
-    columns: dict[str, object] = {
+    columns = {
         "seed": run.seeds,
         "theta": theta,
         "omega": omega,
@@ -61,46 +81,42 @@ def _run_results(run: Run) -> pl.DataFrame:
         "chain_distance": distance(objective, run.chain),
         "exploitability": exploitability(objective, run.chain),
         "path_exploitability": exploitability(objective, Moments.of_samples(run.theta, run.omega)),
-        **_escape(run),
     }
-    return _with_case(run, pl.DataFrame(columns))
+    return _with_case(run, pl.DataFrame(columns).hstack(_escape(run)))
 
 
 def _with_case(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
     """Put the columns that name the case before the others."""
     return frame.select(
         pl.lit(run.objective.name).alias("objective"),
-        pl.lit(run.start).alias("start"),
+        pl.lit(run.case.start).alias("start"),
         pl.lit(run.theta[0, 0]).alias("start_theta"),
         pl.lit(run.omega[0, 0]).alias("start_omega"),
-        pl.lit(run.solver).alias("solver"),
-        pl.lit(run.inner, pl.String).alias("inner"),
+        pl.lit(run.case.solver).alias("solver"),
+        pl.lit(run.case.inner, pl.String).alias("inner"),
         pl.lit(run.theta.shape[1] - 1).alias("steps"),
         pl.all(),
     )
 
 
-def _escape(run: Run) -> dict[str, pl.Series]:
+def _escape(run: Run) -> pl.DataFrame:
     """When the path came onto the stationary curve, and whether and when it left for good."""
-    seeds, length = run.theta.shape
-    types = {"escaped": pl.Boolean, "reached_step": pl.Int64, "escape_step": pl.Int64}
-    if not run.objective.has_curve:
-        return {name: pl.Series(name, [None] * seeds, kind) for name, kind in types.items()}
-    on_curve = np.abs(run.theta * run.omega - CURVE) <= CURVE_WIDTH
-    reached, escaped = on_curve.any(1), ~on_curve[:, -1]
-    first = np.argmax(on_curve, axis=1)
-    last = length - 1 - np.argmax(on_curve[:, ::-1], axis=1)
-    return {
-        "escaped": pl.Series(escaped),
-        "reached_step": _where(reached, first),
-        "escape_step": _where(reached & escaped, last + 1),
-    }
-
-
-def _where(known: Any, values: NDArray[np.int64]) -> pl.Series:
-    """The values where they are known, null elsewhere."""
-    pairs = zip(known.tolist(), values.tolist(), strict=True)
-    return pl.Series([value if yes else None for yes, value in pairs], dtype=pl.Int64)
+    distance_to_curve = np.abs(run.theta * run.omega - CURVE)
+    on_curve = run.objective.has_curve & (distance_to_curve <= CURVE_WIDTH)
+    steps_after_last = np.argmax(on_curve[:, ::-1], axis=1)
+    frame = pl.DataFrame(
+        {
+            "reached": on_curve.any(1),
+            "escaped": ~on_curve[:, -1],
+            "reached_step": np.argmax(on_curve, axis=1),
+            "escape_step": on_curve.shape[1] - steps_after_last,
+        }
+    )
+    return frame.select(
+        pl.when(pl.lit(run.objective.has_curve)).then("escaped"),
+        pl.when("reached").then("reached_step"),
+        pl.when(pl.col("reached") & pl.col("escaped")).then("escape_step"),
+    )
 
 
 def summary(table: pl.DataFrame) -> pl.DataFrame:
@@ -111,7 +127,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     """
     spread = [
         expression
-        for name in [*MEASURES, "escape_step"]
+        for name in MEASURES
         for expression in (
             pl.col(name).median(),
             pl.col(name).quantile(0.05, "linear").alias(f"{name}_low"),
@@ -133,16 +149,20 @@ def paths(runs: list[Run], seeds: int) -> pl.DataFrame:
 
     In single precision: they are for drawing.
     """
-    return pl.concat(
-        _with_case(
-            run,
-            pl.DataFrame(
-                {
-                    "seed": run.seeds[:seeds],
-                    "theta": list(run.theta[:seeds].astype(np.float32)),
-                    "omega": list(run.omega[:seeds].astype(np.float32)),
-                }
-            ),
-        )
-        for run in runs
-    )
+
+    def of_run(run: Run) -> pl.DataFrame:
+        theta, omega = (list(x[:seeds].astype(np.float32)) for x in (run.theta, run.omega))
+        columns = {"seed": run.seeds[:seeds], "theta": theta, "omega": omega}
+        return _with_case(run, pl.DataFrame(columns))
+
+    return pl.concat(map(of_run, runs))
+
+
+def mark_settings(paths: pl.DataFrame, settings: str) -> pl.DataFrame:
+    """The table of paths with starts that name the settings, if those are not the paper's.
+
+    Cases of several settings can then stand side by side in one figure.
+    """
+    if settings == "paper":
+        return paths
+    return paths.with_columns(pl.col("start") + f" ({settings}' settings)")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mixedne import solvers
 from mixedne.optimizers import sgld
-from mixedne.saddle.flows import Point, gradient_flow, integrate, newton_flow, within_box
+from mixedne.saddle.flows import gradient_flow, integrate, newton_flow, within_box
 from mixedne.saddle.objectives import (
     CURVE,
     OBJECTIVES,
@@ -27,6 +27,7 @@ from mixedne.saddle.objectives import (
     exploitability,
     payoff,
 )
+from mixedne.saddle.settings import Point
 from mixedne.types import Players
 
 
@@ -84,55 +85,37 @@ def check_gradient_flow(objective: Objective) -> Iterator[Check]:
     """Radius, trapping, and what happens inside the unit circle and at the box's edge."""
     flow = gradient_flow(objective)
     check = functools.partial(Check, "Theorem 1, flow", objective.name)
-    angles = range(5, 360, 30)
 
     def ends(starts: list[Point], box: bool = False) -> NDArray[np.float64]:
         chosen = within_box(flow) if box else flow
         return np.array([integrate(chosen, start, 60.0)[1] for start in starts])
 
-    starts = [circle(r, a) for r in (1.1, 1.5, 1.9) for a in angles]
+    at_end = "largest |θω − 0.5| at t = 60"
+    starts = [circle(r, a) for r in (1.1, 1.5, 1.9) for a in range(5, 360, 30)]
     paths = ends(starts)
     radius = (paths**2).sum(-1)
     yield check("no box", "largest |r²(t) − r²(0)|", 0.0, np.ptp(radius, axis=1).max(), 1e-8)
     products = np.prod(starts, axis=1)
     off_curve = np.abs(paths[:, -1].prod(-1) - CURVE)
     yield check(
-        "θω > 0.5 at the start",
-        "largest |θω − 0.5| at t = 60",
-        0.0,
-        off_curve[products > CURVE].max(),
-        1e-6,
-        paper=True,
+        "θω > 0.5 at the start", at_end, 0.0, off_curve[products > CURVE].max(), 1e-6, paper=True
     )
     yield check(
-        "r > 1, θω ≤ 0.5 at the start",
-        "largest |θω − 0.5| at t = 60",
-        0.0,
-        off_curve[products <= CURVE].max(),
-        1e-6,
+        "r > 1, θω ≤ 0.5 at the start", at_end, 0.0, off_curve[products <= CURVE].max(), 1e-6
     )
     outside = [circle(2.5, a) for a in (40, 50, 130, 140, 220, 230, 310, 320)]
     off_curve = np.abs(ends(outside, box=True)[:, -1].prod(-1) - CURVE)
-    yield check("box, r = 2.5", "largest |θω − 0.5| at t = 60", 0.0, off_curve.max(), 1e-5)
+    yield check("box, r = 2.5", at_end, 0.0, off_curve.max(), 1e-5)
     near = integrate(flow, circle(0.6, 10), 60.0)[1]
-    yield check(
-        "r = 0.6",
-        "smallest distance to (0, 0) up to t = 60",
-        0.0,
-        np.sqrt((near**2).sum(-1)).min(),
-        1e-3,
-        paper=True,
-    )
+    nearest = np.sqrt((near**2).sum(-1)).min()
+    quantity = "smallest distance to (0, 0) up to t = 60"
+    yield check("r = 0.6", quantity, 0.0, nearest, 1e-3, paper=True)
+    quantity = "distance from the start after 2π/√(1 − r⁴)"
     for r in (0.6, 0.9):
         start = circle(r, 10)
-        back = integrate(flow, start, period(r))[1][-1]
-        yield check(
-            f"r = {r}, no box",
-            "distance from the start after 2π/√(1 − r⁴)",
-            0.0,
-            float(np.hypot(*(back - start))),
-            1e-6,
-        )
+        after_a_turn = integrate(flow, start, period(r))[1][-1]
+        moved = float(np.hypot(*(after_a_turn - start)))
+        yield check(f"r = {r}, no box", quantity, 0.0, moved, 1e-6)
 
 
 # Theorem 2: Newton's flow.
@@ -162,17 +145,17 @@ def check_newton_flow(objective: Objective) -> Iterator[Check]:
 # Theorem 1, second half: two steps of MixedNE-LD from a stationary point.
 
 
-def two_step_decrease(point: Point, learning_rate: float, temperature: float) -> float:
-    """θ₁ω₁ − E[θ₃ω₃] from a point on θω = 0.5, for any temperature.
+def two_step_decrease(point: Point, learning_rate: float, noise_scale: float) -> float:
+    """θ₁ω₁ − E[θ₃ω₃] from a point on θω = 0.5, for any noise scale.
 
     4η²(ηε²r² + 14η²ε⁴) with r² = θ₁² + ω₁²; the paper prints it for ε = 1.
     """
-    heat = learning_rate * temperature**2
+    heat = learning_rate * noise_scale**2
     return 4 * learning_rate**2 * (heat * float(np.dot(point, point)) + 14 * heat**2)
 
 
 def two_step_exact(
-    objective: Objective, point: Point, learning_rate: float, temperature: float
+    objective: Objective, point: Point, learning_rate: float, noise_scale: float
 ) -> tuple[float, float]:
     """E[θ₃ω₃] and E[θ₃² + ω₃²] by Gauss–Hermite quadrature.
 
@@ -182,7 +165,7 @@ def two_step_exact(
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(10)
     weight = np.outer(weights, weights) / weights.sum() ** 2
-    noise = np.sqrt(2 * learning_rate) * temperature
+    noise = np.sqrt(2 * learning_rate) * noise_scale
     by_theta, by_omega = objective.gradient(*point)
     theta = point[0] + learning_rate * by_theta + noise * nodes[:, None]
     omega = point[1] - learning_rate * by_omega + noise * nodes[None, :]
@@ -197,30 +180,23 @@ def two_step_samples(
     objective: Objective,
     point: Point,
     learning_rate: float,
-    temperature: float,
+    noise_scale: float,
     samples: int,
     seed: int = 0,
 ) -> NDArray[np.float64]:
     """(samples, 2): (θ₃, ω₃) from the solver itself, with K = 1, β = 1 and no box."""
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), samples)
-        numbers = (objective.quartic, objective.bilinear, *point, learning_rate, temperature)
-        return np.stack(_two_steps(keys, *map(jnp.asarray, numbers)), axis=1)
+        numbers = (objective.quartic, objective.bilinear, *point, learning_rate, noise_scale)
+        return np.stack(_two_steps(keys, tuple(map(jnp.asarray, numbers))), axis=1)
 
 
 @jax.jit
-def _two_steps(
-    keys: jax.Array,
-    quartic: jax.Array,
-    bilinear: jax.Array,
-    theta: jax.Array,
-    omega: jax.Array,
-    learning_rate: jax.Array,
-    temperature: jax.Array,
-) -> Players:
+def _two_steps(keys: jax.Array, numbers: tuple[jax.Array, ...]) -> Players:
+    quartic, bilinear, theta, omega, learning_rate, noise_scale = numbers
     solver = solvers.mixedne_ld(
         solvers.payoff_oracle(functools.partial(payoff, quartic, bilinear)),
-        sgld(learning_rate, temperature),
+        sgld(learning_rate, noise_scale),
         damping=1.0,
     )
     state = solver.init(Players(theta, omega))
@@ -229,10 +205,10 @@ def _two_steps(
 
 
 def check_two_steps(objective: Objective, samples: int) -> Iterator[Check]:
-    """The two-step formula at several points, step sizes and temperatures."""
+    """The two-step formula at several points, step sizes and noise scales."""
     check = functools.partial(Check, "Theorem 1, two steps", objective.name)
-    temperatures = ((0.1, 1.0), (0.3, 1.0), (0.2, 0.7), (0.3, 0.5), (0.1, 0.01))
-    cases = itertools.product((0.5, CURVE**0.5, 1.5), temperatures)
+    scales = ((0.1, 1.0), (0.3, 1.0), (0.2, 0.7), (0.3, 0.5), (0.1, 0.01))
+    cases = itertools.product((0.5, CURVE**0.5, 1.5), scales)
     for seed, (theta, (eta, epsilon)) in enumerate(cases):
         point = (theta, CURVE / theta)
         where = f"θ₁ = {theta:.3g}, η = {eta}, ε = {epsilon}"
@@ -243,39 +219,17 @@ def check_two_steps(objective: Objective, samples: int) -> Iterator[Check]:
             continue
         ends = two_step_samples(objective, point, eta, epsilon, samples, seed)
         fall = CURVE - ends.prod(-1)
-        yield check(
-            where,
-            "decrease of E[θω], Monte Carlo",
-            decrease,
-            fall.mean(),
-            4 * fall.std() / np.sqrt(samples),
-        )
+        error = 4 * fall.std() / np.sqrt(samples)
+        yield check(where, "decrease of E[θω], Monte Carlo", decrease, fall.mean(), error)
     point = (CURVE**0.5, CURVE**0.5)
     product, squares = two_step_exact(objective, point, 0.1, 0.01)
-    printed = two_step_decrease(point, 0.1, 1.0)
-    yield check(
-        "η = 0.1, ε = 0.01, formula without ε",
-        "decrease of E[θω], exact",
-        printed,
-        CURVE - product,
-        1e-3 * printed,
-        paper=True,
-    )
-    yield check(
-        "η = 0.1, ε = 0.01",
-        "growth of E[θ² + ω²] over 8ηε²",
-        1.0,
-        (squares - 1.0) / (8 * 0.1 * 0.01**2),
-        0.02,
-    )
-    yield check(
-        "η = 0.1, ε = 0.01: distance decreases",
-        "positive part of the growth of E[θ² + ω²]",
-        0.0,
-        max(squares - 1.0, 0.0),
-        1e-9,
-        paper=True,
-    )
+    growth, printed = squares - 1.0, two_step_decrease(point, 0.1, 1.0)
+    where, quantity = "η = 0.1, ε = 0.01, formula without ε", "decrease of E[θω], exact"
+    yield check(where, quantity, printed, CURVE - product, 1e-3 * printed, paper=True)
+    where, quantity = "η = 0.1, ε = 0.01", "growth of E[θ² + ω²] over 8ηε²"
+    yield check(where, quantity, 1.0, growth / (8 * 0.1 * 0.01**2), 0.02)
+    where, quantity = f"{where}: distance decreases", "positive part of the growth of E[θ² + ω²]"
+    yield check(where, quantity, 0.0, max(growth, 0.0), 1e-9, paper=True)
 
 
 # The equilibria themselves.
@@ -291,11 +245,5 @@ def check_mixed_equilibria(objective: Objective) -> Iterator[Check]:
     origin = Moments.of_point(0.0, 0.0)
     yield check("(0, 0)", "exploitability", 0.0, float(exploitability(objective, origin)), 0.0)
     yield check(who, "exploitability", 0.0, float(exploitability(objective, spread)), 0.0)
-    yield check(
-        f"{who}: (0, 0) is the only one",
-        "distance to (0, 0)",
-        0.0,
-        float(distance(objective, spread)),
-        1e-9,
-        paper=True,
-    )
+    where, far = f"{who}: (0, 0) is the only one", float(distance(objective, spread))
+    yield check(where, "distance to (0, 0)", 0.0, far, 1e-9, paper=True)

@@ -9,25 +9,20 @@ import pytest
 
 from mixedne.reports.figures import saddle
 from mixedne.saddle import experiment, tables
-from mixedne.saddle.objectives import OBJECTIVES, STARTS
-from mixedne.saddle.settings import Settings
+from mixedne.saddle.objectives import OBJECTIVES
+from mixedne.saddle.settings import plan_cases
 
 
 @pytest.fixture(scope="module")
 def paths() -> pl.DataFrame:
-    runs = [
-        run
-        for start in STARTS
-        for solver, inner in (("gad", None), ("mixedne-ld", "coupled"))
-        for run in experiment.run(
-            list(OBJECTIVES.values()),
-            solver,
-            inner,
-            (start, STARTS[start]),
-            np.arange(3),
-            Settings(steps=12),
-        )
-    ]
+    cases = plan_cases(
+        list(OBJECTIVES.values()),
+        ["gad", "mixedne-ld"],
+        ["far", "near"],
+        ["coupled"],
+        overrides={"steps": 12},
+    )
+    runs = [run for case in cases for run in experiment.run(case, np.arange(3))]
     return tables.paths(runs, seeds=2)
 
 
@@ -72,3 +67,14 @@ def test_lines_show_the_tables_numbers(paths: pl.DataFrame) -> None:
         for line in plane.get_lines()
     )
     assert values.get_xlabel() == "outer step t"
+
+
+def test_titles_say_where_a_path_starts(paths: pl.DataFrame) -> None:
+    objective = OBJECTIVES["x2y2"]
+    marked = tables.mark_settings(paths.filter(pl.col("objective") == "x2y2"), "authors")
+    given = marked.with_columns(pl.lit("1,-1").alias("start"))
+    for table, title in (
+        (marked, "Path, start far from the equilibrium (authors' settings)"),
+        (given, "Path, start at (1,-1)"),
+    ):
+        assert saddle.draw(table, objective).axes[1].get_title() == title

@@ -41,8 +41,9 @@ def draw(paths: pl.DataFrame, objective: Objective) -> Figure:
     rows = figure.subplots(len(starts), 2, squeeze=False, width_ratios=[1.15, 1])
     for start, (left, right) in zip(starts, rows, strict=True):
         cases = paths.filter(pl.col("start") == start)
-        where = f"start at ({start})" if "," in start else f"start {start} the equilibrium"
-        where = where.replace("far", "far from")
+        name, _, settings = start.partition(" ")
+        words = {"far": "far from the equilibrium", "near": "near the equilibrium"}
+        where = f"start {words.get(name, f'at ({name})')} {settings}".rstrip()
         draw_values(left, cases, objective)
         left.set_title(f"Objective, {where}")
         draw_plane(right, cases, objective)

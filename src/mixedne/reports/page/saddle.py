@@ -7,14 +7,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mixedne.saddle.objectives import OBJECTIVES
+from mixedne.saddle.tables import CASE, START
 
 VALUES, POINTS = 160, 320
 """At most so many steps of the values, and points of a path."""
 
 BAND = (0.05, 0.5, 0.95)
-
-CASE = ("objective", "start", "solver", "inner")
-START = ("start_theta", "start_omega")
 
 
 def thinned(paths: pl.DataFrame | None) -> dict[str, pl.DataFrame]:

@@ -9,21 +9,17 @@ import polars as pl
 
 from mixedne.reports.frames import AXES, Film, Made, Report
 from mixedne.reports.reading import methods, numbers
-from mixedne.reports.reading.found import Found, PlanFound, find
+from mixedne.reports.reading.found import Found, PlanFound, find, read_json
 from mixedne.reports.reading.learning import learning
 from mixedne.reports.reading.published import published
 from mixedne.reports.reading.runs import labels, read_runs
 from mixedne.reports.reading.searches import searches
 from mixedne.saddle.objectives import OBJECTIVES
+from mixedne.saddle.tables import CASE, PATHS, mark_settings
 from mixedne.video.captions import read_caption
 
 LISTED = 5
 """So many names are spelled out in a sentence; of more, the number is given."""
-
-PATH_COLUMNS = (
-    *("objective", "start", "start_theta", "start_omega", "solver", "inner"),
-    *("steps", "seed", "theta", "omega"),
-)
 
 
 def collect(paths: Sequence[Path], title: str | None = None) -> Report:
@@ -67,15 +63,16 @@ def _saddle(found: Found) -> pl.DataFrame | None:
     tables = []
     for folder in found.saddles:
         try:
-            table = pl.read_parquet(folder / "paths.parquet", glob=False).select(PATH_COLUMNS)
+            table = pl.read_parquet(folder / "paths.parquet", glob=False).select(PATHS)
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
-            tables.append(known)
+            authors = read_json(folder / "config.json").get("settings") == "authors"
+            tables.append(mark_settings(known, "authors" if authors else "paper"))
         except (OSError, pl.exceptions.PolarsError):
             found.problems.append(f"The case study in {folder.name} has no whole paths.parquet.")
     if not tables:
         return None
-    key = ["objective", "start", "solver", "inner", "seed"]
-    return pl.concat(tables, how="vertical_relaxed").unique(key, keep="first", maintain_order=True)
+    together = pl.concat(tables, how="vertical_relaxed")
+    return together.unique([*CASE, "seed"], keep="first", maintain_order=True)
 
 
 def _missing(found: Found, runs: pl.DataFrame) -> Iterator[str]:

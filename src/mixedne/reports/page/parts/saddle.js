@@ -29,7 +29,8 @@ async function chooseCase(objective, start) {
   objective.show(names.map((x) => [x, `f = ${meta.objectives[x].label}`]), pick("objective", names));
   const starts = unique(from.where({ objective: selection.objective }).map((row) => row.start));
   const words = { far: "far from the equilibrium", near: "near the equilibrium" };
-  start.show(starts.map((x) => [x, words[x] ?? `(${x})`]), pick("start", starts));
+  const label = (x) => x.replace(/^\S+/, (name) => words[name] ?? `(${name})`);
+  start.show(starts.map((x) => [x, label(x)]), pick("start", starts));
 }
 
 function byCase(rows) {
