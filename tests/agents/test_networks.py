@@ -17,7 +17,7 @@ from mixedne.agents.networks import (
 )
 from mixedne.policies import FUNCTIONS as NUMPY_FUNCTIONS
 from mixedne.policies import Policy, PolicySpec
-from mixedne.types import ACTIVATIONS
+from mixedne.names import ACTIVATIONS
 
 
 def layer(weight: Any, bias: Any) -> dict[str, jax.Array]:
