@@ -9,10 +9,10 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
-from mixedne.cli.board import describe, duration
 from mixedne.cli.main import main
+from mixedne.cli.progress import describe, duration
 from mixedne.studies.results import results
-from mixedne.studies.schedule import Board
+from mixedne.studies.scheduler import Progress
 from probes.runs import Laboratory
 from probes.studies import EVALUATIONS, run_study, write_study
 
@@ -131,9 +131,9 @@ def test_a_search_chooses_reports_and_is_not_done_twice(
     assert "finished" not in again.stderr
 
 
-def test_a_board_in_words() -> None:
-    board = Board(total=5, done=2, failed={"a": "broke"}, seconds_left=600.0)
-    assert describe(board, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
+def test_a_progress_in_words() -> None:
+    progress = Progress(total=5, done=2, failed={"a": "broke"}, seconds_left=600.0)
+    assert describe(progress, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
     times = {5: "5 s", 600: "10 min", 7200: "2.0 h", 864000: "10.0 days"}
     assert {seconds: duration(seconds) for seconds in times} == times
 

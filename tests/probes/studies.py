@@ -12,8 +12,8 @@ from mixedne.config import configure
 from mixedne.config.identity import as_json
 from mixedne.evaluation.grids import Grid
 from mixedne.policies import save_policy
-from mixedne.studies.plan import PlannedRun, planned
-from mixedne.studies.store import StudyFolder, mark_finished
+from mixedne.studies.folder import StudyFolder, mark_finished
+from mixedne.studies.plan import PlannedRun
 from mixedne.training.folder import RunFolder
 from probes.commands import COMMAND
 from probes.policies import random_policy
@@ -138,7 +138,7 @@ def policies(out: Path) -> dict[str, bytes]:
 def pretend_run(folder: StudyFolder, seed: int, *grids: Grid, **wishes: Any) -> PlannedRun:
     """A run folder as training leaves it, with random weights; not yet evaluated."""
     config = configure("InvertedPendulum", seed=seed, **wishes)
-    run = planned(as_json(config), grids)
+    run = PlannedRun(as_json(config), grids)
     held = RunFolder(folder.run_folder(run))
     held.open(config, resume=False)
     held.close()

@@ -93,6 +93,19 @@ def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
         find_study("paper-dpg")
 
 
+def test_a_file_runs_no_code_of_a_module_unless_allowed(tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('it was imported')")
+    file = tmp_path / "mine.toml"
+    file.write_text(f"[[runs]]\n{GOOD}[[runs]]\ntasks = ['evil:Task-v0']")
+    with pytest.raises(InvalidInputError) as raised:
+        find_study(str(file))
+    assert str(raised.value) == (
+        f"{file}, [[runs]] 2: the task 'evil:Task-v0' runs the code of a module: pass "
+        "--allow-import if you trust the file"
+    )
+    assert find_study(str(file), allow_import=True).runs[1].tasks == ("evil:Task-v0",)
+
+
 @pytest.mark.parametrize("name", ["mine-reported", "mine-chosen"])
 def test_a_name_that_a_search_would_give_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / f"{name}.toml").write_text(f"[[runs]]\n{GOOD}")
@@ -103,8 +116,9 @@ def test_a_name_that_a_search_would_give_is_refused(name: str, tmp_path: Path) -
 def test_every_study_that_ships_can_be_read() -> None:
     kinds = {"ddpg", "td3", "vpg"}
     searches = {f"{form}-search-{agent}" for form in ("paper", "equal") for agent in kinds}
-    papers = {"paper-ddpg", "paper-ddpg-one-player", "paper-td3", "paper-sac", "paper-vpg"}
-    assert set(named_studies()) == {"smoke", *papers, *searches}
+    papers = {"paper-ddpg", "paper-ddpg-one-player", "paper-td3", "paper-vpg"}
+    papers |= {"paper-sac", "paper-sac-small"}
+    assert set(named_studies()) == {"smoke", "quickstart", *papers, *searches}
     for name in named_studies():
         study = find_study(name)
         assert study.about

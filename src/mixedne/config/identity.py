@@ -84,18 +84,23 @@ def _flag(name: str, value: Any) -> list[str]:
     return [f"--{option}", *map(str, values)]
 
 
+def run_name(fields: Mapping[str, Any]) -> str:
+    """A run in words, without what makes it unique: ``Hopper-v5-td3-gad-delta0.1-seed0``."""
+    words = [fields["task"].replace("/", "_").replace(":", "_"), fields["agent"]]
+    if fields["solver"] is not None:
+        words.append(fields["solver"])
+    if fields["formulation"] != "nr-mdp":
+        words.append(fields["formulation"])
+    if fields["solver"] is not None:
+        words.append(f"delta{fields['delta']:g}")
+    if fields["preset"] != "paper":
+        words.append(fields["preset"])
+    return "-".join([*words, f"seed{fields['seed']}"])
+
+
 def default_folder(config: Config) -> Path:
-    """Where a run goes unless told otherwise; the name is for people."""
-    words = [config.task.replace("/", "_").replace(":", "_"), config.agent]
-    if config.solver is not None:
-        words.append(config.solver)
-    if config.formulation != "nr-mdp":
-        words.append(config.formulation)
-    if config.solver is not None:
-        words.append(f"delta{config.delta:g}")
-    if config.preset != "paper":
-        words.append(config.preset)
-    return Path("runs") / "-".join([*words, f"seed{config.seed}"])
+    """The run folder, unless the user names one."""
+    return Path("runs") / run_name(vars(config))
 
 
 @functools.cache
