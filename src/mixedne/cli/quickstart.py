@@ -1,6 +1,7 @@
 """``mixedne quickstart``: a small study and its report, in a few minutes."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,8 @@ from mixedne.errors import check_number
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from mixedne.studies.plan import PlannedRun
 
 SHOWN = (0.5, 1.0, 2.0, 4.0)
 """The masses in the table that is printed."""
@@ -65,7 +68,7 @@ Examples:
         raise_failures(spec, folder, outcome)
         report = folder.path / "report.html"
         _write_report(folder.path, report)
-        _print_summary(results(folder.path, study=spec.name))
+        _print_summary(outcome.runs, results(folder.path, study=spec.name))
         note(f"The runs are in {folder.runs}")
         note(f"The report is {report}: open it in a browser")
 
@@ -82,20 +85,17 @@ def _write_report(folder: Path, report: Path) -> None:
     write_page(collect([folder], title="Quickstart: InvertedPendulum-v5 four ways"), report)
 
 
-def _print_summary(table: "pl.DataFrame") -> None:
+def _print_summary(runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
     """One row for each method: mean over runs, and the lowest run, at some masses."""
     from mixedne.evaluation.statistics import seed_means
     from mixedne.reports.reading.methods import SOLVERS
 
     means = seed_means(table)
     rows = []
-    for (delta, solver), runs in means.sort("delta", descending=True).group_by(
-        "delta", "solver", maintain_order=True
-    ):
-        players = "one player" if delta == 0 else "two players"
-        cells = [f"{SOLVERS[str(solver)]}, {players}"]
+    for solver, delta in dict.fromkeys((r.fields["solver"], r.fields["delta"]) for r in runs):
+        cells = [f"{SOLVERS[solver]}, {'two players' if delta else 'one player'}"]
         for mass in SHOWN:
-            returns = runs.filter(mass=mass)["mean_return"].to_numpy()
+            returns = means.filter(solver=solver, delta=delta, mass=mass)["mean_return"].to_numpy()
             cells.append(f"{returns.mean():.0f} ({returns.min():.0f})")
         rows.append(cells)
     title = f"Return on {table['task'][0]} by mass: mean over runs (and the lowest run)"
