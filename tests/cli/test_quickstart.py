@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -145,10 +146,11 @@ def test_after_an_interruption_it_says_how_to_go_on(
             Quickstart(seeds=1, steps=300).run()
     said = capsys.readouterr().err
     command = said.partition("stopped; go on with: ")[2].strip()
-    assert command == "mixedne quickstart --out quickstart-2 --seeds 1 --steps 300"
+    assert command == "mixedne quickstart --seeds 1 --steps 300 --out quickstart-2"
     again = parse(shlex.split(command)[1:])
     assert again == Quickstart(out=Path("quickstart-2"), seeds=1, steps=300)
-    assert (tmp_path / "quickstart-2" / "studies" / "quickstart.json").is_file()
+    plan = json.loads((tmp_path / "quickstart-2" / "studies" / "quickstart.json").read_text())
+    assert plan["command"] == command.replace("quickstart", "study quickstart", 1)
 
 
 def test_a_run_that_fails_is_said_in_one_sentence(

@@ -72,9 +72,8 @@ def duration(seconds: float) -> str:
 
 def render(progress: "Progress", unit: str) -> Group:
     """The line, and a table of the running jobs in which only names are ever shortened."""
-    name = Column("run", no_wrap=True, overflow="ellipsis")
-    numbers = [Column(title, no_wrap=True) for title in ("stage", "done")]
-    table = Table(name, *numbers, box=box.SIMPLE_HEAD)
-    for job, event in list(progress.running.items())[:ROWS]:
-        table.add_row(escape(job), event.stage, f"{event.share:.0%}")
+    stage, done = (Column(title, no_wrap=True) for title in ("stage", "done"))
+    table = Table(Column("run", overflow="ellipsis"), stage, done, box=box.SIMPLE_HEAD)
+    for name, event in list(progress.running.items())[:ROWS]:
+        table.add_row(escape(name), event.stage, f"{event.share:.0%}")
     return Group(Text(describe(progress, unit)), table)

@@ -1,6 +1,5 @@
 """``mixedne quickstart``: a small study and its report, in a few minutes."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -57,13 +56,21 @@ Examples:
 
         spec = find_study("quickstart").select(seeds=self.seeds, steps=self.steps)
         folder = StudyFolder(self.out or _new_folder())
-        command = ["quickstart", "--out", folder.path, "--seeds", self.seeds, "--steps", self.steps]
+        options = [
+            "--seeds",
+            str(self.seeds),
+            "--steps",
+            str(self.steps),
+            "--out",
+            str(folder.path),
+        ]
         outcome = run_with_progress(
             spec,
             folder,
             workers=self.workers,
             retries=1,
-            command=shlex.join(["mixedne", *map(str, command)]),
+            command=["mixedne", "study", spec.name, *options],
+            resume=["mixedne", "quickstart", *options],
         )
         raise_failures(spec, folder, outcome)
         report = folder.path / "report.html"

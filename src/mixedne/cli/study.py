@@ -167,7 +167,7 @@ Examples:
             workers=self.workers,
             retries=self.retries,
             ray=(self.address,) if self.executor == "ray" else None,
-            command=shlex.join(["mixedne", *sys.argv[1:]]),
+            command=["mixedne", *sys.argv[1:]],
         )
         self._print_outcome(spec, folder, outcome, time.monotonic() - started)
         raise_failures(spec, folder, outcome)
@@ -211,11 +211,19 @@ def run_with_progress(
     workers: int | None,
     retries: int,
     ray: tuple[str | None] | None = None,
-    command: str,
+    command: Sequence[str],
+    resume: Sequence[str] | None = None,
 ) -> "Outcome":
-    """Run a study on this machine, or on the Ray cluster at an address; Ctrl-C says how to resume.
+    """Run a study with progress on stderr.
 
-    ``command`` runs the same study in the same folder.
+    Args:
+      spec: the study.
+      folder: its folder.
+      workers: how many runs at a time; None for one on each core.
+      retries: how often a run that fails is tried again.
+      ray: with the address of a Ray cluster, the executor is Ray and not this machine.
+      command: what the user typed, for the plan.
+      resume: the command that is shown after Ctrl-C, if it is another.
     """
     from mixedne.studies.local import LocalExecutor
     from mixedne.studies.run import run_study
@@ -238,12 +246,12 @@ def run_with_progress(
                 folder,
                 make_executor,
                 retries=retries,
-                command=command,
+                command=shlex.join(command),
                 display=show_progress,
                 log=note,
             )
     except KeyboardInterrupt:
-        note(f"stopped; go on with: {command}")
+        note(f"stopped; go on with: {shlex.join(resume or command)}")
         raise
 
 
