@@ -175,12 +175,11 @@ Examples:
     def _print_outcome(
         self, spec: "Spec", folder: "StudyFolder", outcome: "Outcome", seconds: float
     ) -> None:
-        from mixedne.studies.plan import settings_in_words
         from mixedne.studies.results import results, summarise
 
         plan = f"{spec.name}-reported" if spec.search else spec.name
         with noted_warnings():
-            table = summarise(results(folder.path, study=plan), settings_in_words(outcome.runs))
+            table = summarise(results(folder.path, study=plan), outcome.runs)
         if self.json:
             choices = None if outcome.choices is None else map(dataclasses.asdict, outcome.choices)
             print_json(

@@ -21,6 +21,15 @@ from mixedne.config.unused import without_effect
 WITHOUT_RESULT = ("tensorboard", "checkpoint_every")
 """Fields that change no result: runs that differ in them alone are the same."""
 
+LOGGING = (
+    *(*WITHOUT_RESULT, "metrics_every", "evaluate_every"),
+    *("evaluate_masses", "evaluate_rhos", "evaluate_episodes"),
+)
+"""Fields that change no policy."""
+
+DOCUMENT = ("format_version", "command", "machine", "versions", "run")
+"""What a document holds beside the configuration."""
+
 CONFIG_FIELDS = [field.name for field in dataclasses.fields(Config)]
 
 _DEFAULTS = {
@@ -44,6 +53,12 @@ def identifier(fields: Mapping[str, Any]) -> str:
     }
     text = json.dumps({"task": fields["task"], **counted}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that make a policy what it is, apart from the seed."""
+    left_out = {"seed", *DOCUMENT, *LOGGING, *unused_fields(fields["agent"], fields["solver"])}
+    return {name: value for name, value in fields.items() if name not in left_out}
 
 
 def read_config_fields(fields: Mapping[str, Any]) -> Config:

@@ -15,7 +15,6 @@ from typing import Any, Self
 from mixedne.config import Config, configure
 from mixedne.config.compatible import LANES, program_key
 from mixedne.config.identity import (
-    WITHOUT_RESULT,
     as_json,
     identifier,
     read_config_fields,
@@ -104,29 +103,6 @@ def group_runs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
             groups.append(group)
         group.append(run)
     return groups
-
-
-def settings_in_words(runs: Iterable[PlannedRun]) -> dict[str, str]:
-    """By identifier, the settings in which a run differs from others of its case: ``eta=0.001``."""
-    cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
-    for run in runs:
-        cases.setdefault(run.case, []).append(run)
-    words = {}
-    for alike in cases.values():
-        differing = [
-            name
-            for name, value in alike[0].fields.items()
-            if name not in ("seed", *WITHOUT_RESULT)
-            and any(run.fields[name] != value for run in alike)
-        ]
-        for run in alike:
-            values = ((name, run.fields[name]) for name in differing)
-            words[run.identifier] = ", ".join(f"{name}={_word(value)}" for name, value in values)
-    return words
-
-
-def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[PlannedRun]:

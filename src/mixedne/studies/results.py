@@ -7,7 +7,7 @@ folders or machines counts once.
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import polars as pl
 
 from mixedne.config import Config
 from mixedne.config.identity import CONFIG_FIELDS, identifier
+from mixedne.config.wording import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import (
     METHOD,
@@ -26,6 +27,7 @@ from mixedne.evaluation.statistics import (
 )
 from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.studies.folder import EVALUATION, StudyFolder
+from mixedne.studies.plan import PlannedRun
 
 
 def results(
@@ -70,14 +72,14 @@ def run_folders(path: Path) -> Iterator[Path]:
             yield folder
 
 
-def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) -> pl.DataFrame:
+def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:
     """One row per task and method: its return in the nominal world, over all shifts, at the worst.
 
-    Episodes are averaged within a run and shift first, then shifts within a run, then runs. Runs
-    with other ``settings``, in words by identifier, have rows of their own.
+    Episodes are averaged within a run and shift first, then shifts within a run, then runs. If the
+    study's ``runs`` of one method differ in a setting, each of its values has a row.
     """
     key = [*TASK, *METHOD, "settings", "acting"]
-    words = pl.col("identifier").replace_strict(settings or {}, default="", return_dtype=pl.String)
+    words = pl.col("identifier").replace_strict(_settings(runs), default="", return_dtype=pl.String)
     table = table.with_columns(settings=words)
     shifts = [name for name in shift_columns(table.columns) if name not in key]
     scores = over_shifts(
@@ -90,6 +92,19 @@ def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) ->
     )
     values = pl.col("nominal", "mean", "worst").mean()
     return whole.group_by(key).agg(pl.len().alias("runs"), values).sort(key)
+
+
+def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
+    """By identifier, the settings in which a run differs from others of its case, in words."""
+    cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    for run in runs:
+        cases.setdefault(run.case, []).append(run)
+    return {
+        run.identifier: settings_in_words(run.fields, names)
+        for group in cases.values()
+        for names in [differing(run.fields for run in group)]
+        for run in group
+    }
 
 
 def _collect(
