@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
 from mixedne.studies.plan import expand
 from mixedne.studies.spec import find_study, named_studies, parse_study
 
@@ -57,6 +58,16 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = [-1]", "[[evaluations]] 1: mass must be above"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = []", "[[evaluations]] 1: mass needs at least"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = 'papr'", "[[evaluations]] 1: mass must be num"),
+        (
+            f"[[runs]]\n{GOOD}[[evaluations]]\n[[evaluations]]\nshifts = {{mas = [2]}}",
+            "[[evaluations]] 2, shifts: a shift must be one of mass, friction",
+        ),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = {{mass = [-1]}}", "1, shifts: mass must be"),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = [1]", "1: shifts must be a table as {"),
+        (
+            f"[[runs]]\n{GOOD}[[evaluations]]\nmass = 1\nshifts = {{mass = 2}}",
+            "[[evaluations]] 1: mass is given twice",
+        ),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = 0", "[[evaluations]] 1: episodes must be"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = '3'", "episodes must be a whole number"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nstochastic = 1", "stochastic must be true or false"),
@@ -91,6 +102,12 @@ def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
         find_study(str(tmp_path / "absent.toml"))
     with pytest.raises(InvalidInputError, match="did you mean 'paper-ddpg'"):
         find_study("paper-dpg")
+
+
+def test_shifts_are_evaluated_under_any_axis() -> None:
+    text = f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = {{ mass = '0.5:2:4', noise = [0.1] }}"
+    [grid] = parse_study(text.encode(), "mine", "mine.toml").evaluations
+    assert grid == Grid(mass=(0.5, 1.0, 1.5, 2.0), noise=(0.1,))
 
 
 def test_a_file_runs_no_code_of_a_module_unless_allowed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
+from mixedne.shifts import PARAMETERS, Axis
 
 CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
 """The choices of a run; a study file has a list for each."""
@@ -303,6 +304,23 @@ def _axis(name: str, value: Any) -> tuple[float, ...]:
     return grid_values(name, value)
 
 
+def _shifts(name: str, value: Any) -> dict[str, tuple[float, ...]]:
+    """Values by any axis, e.g. ``{"mass[torso]" = "0.5:2:4"}``."""
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{name} must be a table as {{ mass = [1, 2] }}, not {value!r}")
+    with _located(f", {name}"):
+        return {str(Axis.parse(axis)): _axis(axis, numbers) for axis, numbers in value.items()}
+
+
+def _make_grid(shifts: Mapping[str, tuple[float, ...]] | None = None, **values: Any) -> Grid:
+    for axis in shifts or {}:
+        if axis in values:
+            raise InvalidInputError(f"{axis} is given twice")
+        if axis not in PARAMETERS:
+            raise InvalidInputError(f"studies have no axis {axis}")
+    return Grid(**{**values, **(shifts or {})})
+
+
 def _tables(name: str, value: Any) -> list[tuple[str, dict[str, Any]]]:
     """The tables ``[[name]]``, or one ``[name]``, with their places."""
     if isinstance(value, dict):
@@ -327,14 +345,15 @@ _TABLES: dict[str, tuple[dict[str, _Reader], dict[str, str], Callable[..., Any]]
     ),
     "evaluations": (
         {
-            **dict.fromkeys(("mass", "friction", "noise", "rho"), _axis),
+            **dict.fromkeys(PARAMETERS, _axis),
+            "shifts": _shifts,
             "mass_mode": _text,
             "episodes": _integer,
             "seed": _integer,
             "stochastic": _boolean,
         },
         {},
-        Grid,
+        _make_grid,
     ),
     "search": (
         {"seeds": _seeds, "episodes": _integer, "seed": _integer},
