@@ -13,7 +13,7 @@ from rich.console import Console
 
 from mixedne.cli.main import main
 from mixedne.cli.progress import describe, duration, render
-from mixedne.cli.study import print_rows
+from mixedne.cli.study_tables import print_rows
 from mixedne.config import configure
 from mixedne.config.identity import as_json
 from mixedne.studies.plan import PlannedRun, expand

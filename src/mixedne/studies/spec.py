@@ -111,7 +111,9 @@ class Study:
                 tasks=tasks or block.tasks,
                 agents=tuple(name for name in block.agents if not agents or name in agents),
                 solvers=tuple(name for name in block.solvers if not solvers or name in solvers),
-                seeds=_count_from(block.seeds, seeds),
+                seeds=block.seeds
+                if seeds is None
+                else tuple(range(block.seeds[0], block.seeds[0] + seeds)),
                 steps=block.steps if steps is None else steps,
             )
             for block in self.runs
@@ -199,16 +201,9 @@ def check_seeds(study: Study) -> None:
         )
 
 
-# How a file is read: a table is a set of fields, each with a reader of (name, value).
+# A table of the file is a set of fields, each with a reader of (name, value).
 
 _Reader = Callable[[str, Any], Any]
-
-_KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
-    str: ("a text", (str,)),
-    bool: ("true or false", (bool,)),
-    int: ("a whole number", (int,)),
-    float: ("a number", (int, float)),
-}
 
 
 def _read(content: Mapping[str, Any], readers: Mapping[str, _Reader]) -> dict[str, Any]:
@@ -241,19 +236,19 @@ def _located(place: str) -> Iterator[None]:
         raise InvalidInputError(f"{place}{separator}{error}") from None
 
 
-def _one(kind: type) -> _Reader:
-    """A reader of a single value."""
-    words, types = _KINDS[kind]
+def _one(words: str, *types: type) -> _Reader:
+    """A reader of a single value of the last of these types."""
 
     def read(name: str, value: Any) -> Any:
-        if not isinstance(value, types) or (isinstance(value, bool) and kind is not bool):
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise InvalidInputError(f"{name} must be {words}, not {value!r}")
-        return kind(value)
+        return types[-1](value)
 
     return read
 
 
-_text, _integer, _boolean = _one(str), _one(int), _one(bool)
+_text, _boolean = _one("a text", str), _one("true or false", bool)
+_integer, _number = _one("a whole number", int), _one("a number", int, float)
 
 
 def _list(name: str, value: Any) -> list[Any]:
@@ -264,9 +259,8 @@ def _list(name: str, value: Any) -> list[Any]:
     return value
 
 
-def _many(kind: type) -> _Reader:
+def _many(read: _Reader) -> _Reader:
     """A reader of a list that is not empty."""
-    read = _one(kind)
     return lambda name, value: tuple(
         read(f"every one of {name}", part) for part in _list(name, value)
     )
@@ -277,7 +271,7 @@ def _seeds(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, int) and not isinstance(value, bool):
         check_number(name, value, at_least=1, at_most=MAX_SEEDS)
         return tuple(range(value))
-    seeds: tuple[int, ...] = _many(int)(name, value)
+    seeds: tuple[int, ...] = _many(_integer)(name, value)
     check_number(name, seeds, at_least=0, at_most=MAX_SEED)
     return seeds
 
@@ -333,9 +327,9 @@ def _tables(name: str, value: Any) -> list[tuple[str, dict[str, Any]]]:
 _TABLES: dict[str, tuple[dict[str, _Reader], dict[str, str], Callable[..., Any]]] = {
     "runs": (
         {
-            **dict.fromkeys(("tasks", "agents", "solvers", "formulations"), _many(str)),
-            "deltas": _many(float),
-            "presets": _many(str),
+            **dict.fromkeys(("tasks", "agents", "solvers", "formulations"), _many(_text)),
+            "deltas": _many(_number),
+            "presets": _many(_text),
             "seeds": _seeds,
             "steps": _integer,
             "overrides": _overrides,
@@ -362,7 +356,3 @@ _TABLES: dict[str, tuple[dict[str, _Reader], dict[str, str], Callable[..., Any]]
     ),
 }
 """By name of a table: its fields, those that it must have with an example, and its class."""
-
-
-def _count_from(seeds: tuple[int, ...], count: int | None) -> tuple[int, ...]:
-    return seeds if count is None else tuple(range(seeds[0], seeds[0] + count))
