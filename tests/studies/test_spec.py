@@ -66,7 +66,7 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = [1]", "1: shifts must be a table as {"),
         (
             f"[[runs]]\n{GOOD}[[evaluations]]\nmass = 1\nshifts = {{mass = 2}}",
-            "[[evaluations]] 1: mass is given twice",
+            "[[evaluations]] 1: mass is twice among the shifts",
         ),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = 0", "[[evaluations]] 1: episodes must be"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = '3'", "episodes must be a whole number"),
