@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mixedne.studies.costs import UnitCosts, effort
 from mixedne.studies.plan import expand
-from mixedne.studies.search import expected
+from mixedne.studies.search import expected_runs
 from mixedne.studies.spec import find_study, named_studies
 
 CORES = (2, 64, 1000)
@@ -66,7 +66,7 @@ def costs() -> None:
     for name in named_studies():
         study = find_study(name)
         runs = expand(study)
-        runs += expected(study, runs)
+        runs += expected_runs(study, runs)
         whole = effort(runs, UnitCosts())
         stages = 2 if study.search else 1  # what is reported has to wait for the choice
         times = [whole.elapsed(cores, stages=stages) for cores in CORES]

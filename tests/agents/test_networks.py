@@ -15,9 +15,9 @@ from mixedne.agents.networks import (
     init_network,
     network_tensors,
 )
+from mixedne.names import ACTIVATIONS
 from mixedne.policies import FUNCTIONS as NUMPY_FUNCTIONS
 from mixedne.policies import Policy, PolicySpec
-from mixedne.names import ACTIVATIONS
 
 
 def layer(weight: Any, bias: Any) -> dict[str, jax.Array]:

@@ -1,67 +1,175 @@
-"""The quickstart, with runs too short to learn anything."""
+"""The quickstart: a study and its report. All tests but one have random weights for training."""
 
+import contextlib
+import io
 import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+import mixedne
+from mixedne.cli.main import main, parse
+from mixedne.cli.quickstart import Quickstart
+from mixedne.config import Config, configure
+from mixedne.errors import TrainingError
 from mixedne.reports.reading.collect import collect
-from probes.commands import mixedne
+from mixedne.studies import local
+from mixedne.studies.plan import expand
+from mixedne.studies.spec import find_study
+from mixedne.training import run as training
+from probes.commands import mixedne as command_line
+from probes.studies import InProcess, pretend_training
 
-TINY = ("--steps", "300", "--seeds", "1")
+TINY = ("--steps", "300", "--seeds", "2")
+WAYS = [("mixedne-ld", 0.1), ("gad", 0.1), ("extra-adam", 0.1), ("mixedne-ld", 0.0)]
+
+
+@dataclass
+class Training:
+    """In the place of training."""
+
+    trained: list[Config] = field(default_factory=list)
+    error: BaseException | None = None
+
+    def train_runs(self, configs: Sequence[Config], folders: Sequence[Path], **_: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        for config, folder in zip(configs, folders, strict=True):
+            pretend_training(config, folder)
+            self.trained.append(config)
+
+
+@contextlib.contextmanager
+def pretended() -> Iterator[Training]:
+    made = Training()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "LocalExecutor", InProcess)
+        patch.setattr(training, "train_runs", made.train_runs)
+        yield made
+
+
+@dataclass(frozen=True)
+class Done:
+    out: Path
+    stdout: str
+    stderr: str
+    trained: list[Config]
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("quickstart") / "out"
-    done = mixedne("quickstart", *TINY, "--out", str(folder))
-    assert done.returncode == 0, done.stderr
-    assert "MixedNE-LD, one player" in done.stdout
-    assert "mass × 4" in done.stdout
-    assert f"The report is {folder / 'report.html'}" in done.stderr
-    return folder
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    out = tmp_path_factory.mktemp("quickstart") / "out"
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with (
+        pretended() as made,
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+    ):
+        assert main(["quickstart", *TINY, "--out", str(out)]) == 0
+    return Done(out, stdout.getvalue(), stderr.getvalue(), made.trained)
 
 
-def test_trains_all_kinds_and_sweeps_the_mass(out: Path) -> None:
-    kinds = ("mixedne-ld", "gad", "extra-adam", "one-player")
-    for kind in kinds:
-        run = out / "runs" / f"{kind}-seed0"
-        config = json.loads((run / "config.json").read_text())
-        assert config["delta"] == (0.0 if kind == "one-player" else 0.1)
-        assert config["steps"] == 300
-        assert (run / "adversary.safetensors").exists() == (kind != "one-player")
-    table = pl.read_parquet(out / "results.parquet")
-    assert table["run"].n_unique() == len(kinds)
-    assert table["mass"].unique().sort().to_list() == [0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0]
-    assert (out / "mass.png").read_bytes().startswith(b"\x89PNG")
-    report = collect([out])
-    assert report.counts == {"runs": 4, "tasks": 1, "episodes": 4 * 8 * 10}
-    at_one = report.sweeps.filter(x=1.0, statistic="mean", solver="gad")["value"].to_list()
-    ours = table.filter(pl.col("run").str.starts_with("gad"), mass=1.0)["return"].mean()
-    assert at_one == [pytest.approx(ours)]
+def test_every_way_is_trained_seed_by_seed_as_the_study_says(done: Done) -> None:
+    assert done.trained == [
+        configure(
+            "InvertedPendulum-v5",
+            preset="authors",
+            solver=solver,
+            delta=delta,
+            updates=100,
+            evaluate_every=0,
+            steps=300,
+            seed=seed,
+        )
+        for seed in range(2)
+        for solver, delta in WAYS
+    ]
+    usual = expand(find_study("quickstart"))
+    assert [run.config.steps for run in usual] == [50_000] * 8
 
 
-def test_goes_on_with_its_own_folder_only(out: Path, tmp_path: Path) -> None:
-    policy = out / "runs" / "gad-seed0" / "policy.safetensors"
-    before = policy.stat().st_mtime_ns
-    assert mixedne("quickstart", *TINY, "--out", str(out)).returncode == 0
-    assert policy.stat().st_mtime_ns == before  # what was trained is not trained again
-    (tmp_path / "mine.txt").write_text("mine")
-    for arguments in ((*TINY, "--out", str(tmp_path)), ("--seeds", "2", "--out", str(out))):
-        refused = mixedne("quickstart", *arguments)
-        assert refused.returncode == 2
-        assert "choose another" in refused.stderr
+def test_it_says_how_many_runs_are_done(done: Done) -> None:
+    for number in range(1, 9):
+        assert f"{number} of 8 runs" in done.stderr
+    assert f"The report is {done.out / 'report.html'}" in done.stderr
+
+
+def test_the_mass_is_swept_and_summed_up(done: Done) -> None:
+    table = mixedne.results(done.out)
+    assert table.height == 8 * 8 * 10
+    masses = [0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0]
+    assert table["mass"].unique().sort().to_list() == masses
+    words = ("MixedNE-LD, two", "GAD, two", "Extra-Adam, two", "MixedNE-LD, one")
+    lines = [line for line in done.stdout.splitlines() if "player" in line]
+    for line, start, (solver, delta) in zip(lines, words, WAYS, strict=True):
+        assert line.strip().startswith(start)
+        runs = table.filter(pl.col("mass") == 4, solver=solver, delta=delta)
+        means = runs.group_by("train_seed").agg(pl.mean("return"))["return"].to_numpy()
+        assert line.split()[-2:] == [f"{means.mean():.0f}", f"({means.min():.0f})"]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_the_report_has_every_way(done: Done) -> None:
+    assert "<html" in (done.out / "report.html").read_text()
+    report = collect([done.out])
+    assert report.counts == {"runs": 8, "tasks": 1, "episodes": 8 * 8 * 10}
+    for frame in (report.sweeps, report.summary):
+        assert set(frame.select("solver", "delta").iter_rows()) == set(WAYS)
+        assert set(frame["seeds"]) == {2}
+
+
+def test_it_resumes_its_own_folder_and_leaves_others_alone(
+    done: Done, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pretended() as made:
+        assert main(["quickstart", *TINY, "--out", str(done.out)]) == 0
+        assert made.trained == []
+        (tmp_path / "mine.txt").write_text("mine")
+        assert main(["quickstart", *TINY, "--out", str(tmp_path)]) == 2
+    assert "holds other things than studies: choose another" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_run_that_fails_is_said_in_one_sentence(tmp_path: Path) -> None:
-    # A file stands where the runs' folder has to be.
-    folder = tmp_path / "out"
-    folder.mkdir()
-    (folder / "quickstart.json").write_text('{"format_version": 1, "seeds": 1, "steps": 300}')
-    (folder / "runs").write_text("in the way")
-    failed = mixedne("quickstart", *TINY, "--out", str(folder))
-    assert failed.returncode == 1
-    assert "a run failed" in failed.stderr
-    assert "Traceback" not in failed.stderr
+def test_after_an_interruption_it_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").mkdir()
+    with pretended() as made:
+        made.error = KeyboardInterrupt()
+        with pytest.raises(KeyboardInterrupt):
+            Quickstart(seeds=1, steps=300).run()
+    said = capsys.readouterr().err
+    command = said.partition("stopped; go on with: ")[2].strip()
+    assert command == "mixedne quickstart --seeds 1 --steps 300 --out quickstart-2"
+    again = parse(shlex.split(command)[1:])
+    assert again == Quickstart(out=Path("quickstart-2"), seeds=1, steps=300)
+    plan = json.loads((tmp_path / "quickstart-2" / "studies" / "quickstart.json").read_text())
+    assert plan["command"] == command.replace("quickstart", "study quickstart", 1)
+
+
+def test_a_run_that_fails_is_said_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pretended() as made:
+        made.error = TrainingError("it diverged")
+        assert main(["quickstart", *TINY, "--out", str(tmp_path / "out")]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("mixedne: 8 of 8 runs failed, the first of them InvertedPendulum-v5")
+    assert "it diverged; the same command tries them again" in last
+
+
+@pytest.mark.slow
+def test_it_trains(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = command_line("quickstart", "--steps", "300", "--seeds", "1", "--out", str(out))
+    assert ended.returncode == 0, ended.stderr
+    assert "MixedNE-LD, one player" in ended.stdout
+    assert len(list(out.glob("runs/*/policy.safetensors"))) == 4
+    assert len(list(out.glob("runs/*/adversary.safetensors"))) == 3
+    assert (out / "report.html").is_file()

@@ -1,5 +1,6 @@
 """``mixedne study`` as a user meets it: plans, refusals, and one small search to its end."""
 
+import io
 import json
 import socket
 import sys
@@ -8,12 +9,18 @@ from unittest.mock import Mock
 
 import polars as pl
 import pytest
+from rich.console import Console
 
-from mixedne.cli.board import describe
 from mixedne.cli.console import duration
 from mixedne.cli.main import main
+from mixedne.cli.progress import describe, render
+from mixedne.cli.study_tables import print_rows
+from mixedne.config import configure
+from mixedne.config.identity import to_json
+from mixedne.studies.plan import PlannedRun, expand
 from mixedne.studies.results import results
-from mixedne.studies.schedule import Board
+from mixedne.studies.scheduler import Event, Job, Progress
+from mixedne.studies.spec import find_study
 from probes.runs import Laboratory
 from probes.studies import EVALUATIONS, run_study, write_study
 
@@ -132,9 +139,57 @@ def test_a_search_chooses_reports_and_is_not_done_twice(
     assert "finished" not in again.stderr
 
 
-def test_a_board_in_words() -> None:
-    board = Board(total=5, done=2, failed={"a": "broke"}, seconds_left=600.0)
-    assert describe(board, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 80 columns, without colours."""
+    for name, value in {"TTY_COMPATIBLE": "1", "NO_COLOR": "1", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.mark.parametrize("name", ["paper-td3", "paper-search-ddpg", "smoke", "quickstart"])
+def test_a_plan_is_readable_in_80_columns(
+    name: str, narrow: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["study", name, *PLAN, "--workers", "2"]) == 0
+    head, _, body = capsys.readouterr().out.partition(" configurations   runs")
+    table = body.partition(" runs, 0 of them finished")[0].splitlines()[2:-1]
+    runs = expand(find_study(name))
+    kinds = dict.fromkeys((run.case, run.fields["steps"]) for run in runs)
+    rows = [line for line in table if line.strip() and "best" not in line and "seeds" not in line]
+    assert len(rows) == len(kinds)  # a line each
+    for line, ((task, agent, solver, *_), steps) in zip(rows, kinds, strict=True):
+        for word in (task, agent, solver or "–", f"{steps:,}"):
+            assert word in line or word in head
+
+
+def test_what_all_rows_share_is_said_in_the_title(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"task": "A", "agent": "sac", "solver": "–", "runs": "2"}] * 2
+    print_rows("Title", rows, ["task", "agent", "solver"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[:2] == ["Title (task A, agent sac)", "runs"]
+    print_rows("Title", [*rows, {**rows[0], "task": "B"}], ["task", "agent", "solver"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[0] == "Title (agent sac)"
+    assert lines[1].split() == ["task", "runs"]
+
+
+def test_the_time_left_is_never_cut() -> None:
+    run = PlannedRun(to_json(configure("InvertedPendulum", preset="authors")))
+    event = Event(Job([run] * 8), "progress", "evaluating", 1, 3)
+    progress = Progress(total=3696, done=1234, running={event.job.name: event}, seconds_left=9e4)
+    console = Console(width=80, file=io.StringIO(), legacy_windows=False)
+    console.print(render(progress, "runs compared"))
+    shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert shown[0] == "1234 of 3696 runs compared, 1 running, 25.0 h left"
+    [row] = [line for line in shown if "InvertedPendulum" in line]
+    assert row.split()[-2:] == ["evaluating", "33%"]
+    assert len(row.rstrip()) <= 80
+
+
+def test_a_progress_in_words() -> None:
+    progress = Progress(total=5, done=2, failed={"a": "broke"}, seconds_left=600.0)
+    assert describe(progress, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
     times = {5: "5 s", 600: "10 min", 7200: "2.0 h", 864000: "10.0 days"}
     assert {seconds: duration(seconds) for seconds in times} == times
 

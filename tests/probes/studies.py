@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.config import configure
+from mixedne.config import Config, configure
 from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
 from mixedne.policies import save_policy
-from mixedne.studies.plan import PlannedRun, planned
-from mixedne.studies.store import StudyFolder, mark_finished
+from mixedne.studies.folder import StudyFolder, mark_finished
+from mixedne.studies.jobs import try_job
+from mixedne.studies.plan import PlannedRun
+from mixedne.studies.scheduler import Event, Job
 from mixedne.training.folder import RunFolder
 from probes.commands import COMMAND
 from probes.policies import random_policy
@@ -135,16 +137,44 @@ def policies(out: Path) -> dict[str, bytes]:
     }
 
 
-def pretend_run(folder: StudyFolder, seed: int, *grids: Grid, **wishes: Any) -> PlannedRun:
-    """A run folder as training leaves it, with random weights; not yet evaluated."""
-    config = configure("InvertedPendulum", seed=seed, **wishes)
-    run = planned(to_json(config), grids)
-    held = RunFolder(folder.run_folder(run))
+def pretend_training(config: Config, path: Path) -> None:
+    """A run folder as training leaves it, with random weights."""
+    held = RunFolder(path)
     held.open(config, resume=False)
     held.close()
-    save_policy(held.path, random_policy(config.task, seed), "policy")
-    mark_finished(held.path, run.identifier)
+    save_policy(path, random_policy(config.task, config.seed), "policy")
+
+
+def pretend_run(folder: StudyFolder, seed: int, *grids: Grid, **overrides: Any) -> PlannedRun:
+    """A run with random weights that is not yet evaluated."""
+    config = configure("InvertedPendulum", seed=seed, **overrides)
+    run = PlannedRun(to_json(config), grids)
+    pretend_training(config, folder.run_folder(run))
+    mark_finished(folder.run_folder(run), run.identifier)
     return run
+
+
+class InProcess:
+    """An executor that runs each job at once, in this process."""
+
+    def __init__(self, folder: StudyFolder, *_: Any) -> None:
+        self.folder = folder
+        self.events: list[Event] = []
+
+    def free(self) -> int:
+        return 1 - len(self.events)
+
+    def start(self, job: Job) -> None:
+        folders = [self.folder.run_folder(run) for run in job.runs]
+        error = try_job(job.runs, folders, lambda *_: None)
+        self.events.append(Event(job, "failed" if error else "finished", error=error))
+
+    def poll(self, seconds: float) -> list[Event]:
+        events, self.events = self.events, []
+        return events
+
+    def stop(self) -> None:
+        pass
 
 
 def table_of(runs: Sequence[PlannedRun], returns: Sequence[float], **columns: Any) -> pl.DataFrame:

@@ -10,12 +10,12 @@ from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
 from mixedne.schedules import warmup_steps
 from mixedne.studies.costs import UnitCosts, effort, inner_updates, job_seconds
-from mixedne.studies.plan import PlannedRun, planned
+from mixedne.studies.plan import PlannedRun
 
 
 def run(*grids: Grid, **wishes: Any) -> PlannedRun:
     task = wishes.pop("task", "HalfCheetah")
-    return planned(to_json(configure(task, **wishes)), grids)
+    return PlannedRun(to_json(configure(task, **wishes)), grids)
 
 
 def test_inner_updates_are_the_papers() -> None:
@@ -36,7 +36,7 @@ def test_the_benchmarks_figures_come_out() -> None:
     for agent, solver, delta, speed in cases:
         config = run(agent=agent, solver=solver, delta=delta, steps=10**6, evaluate_every=0)
         one_to_one = {"collect_steps": 50, "updates": 50, "inner_max": 1}
-        seconds = job_seconds([planned({**config.fields, **one_to_one})], UnitCosts())
+        seconds = job_seconds([PlannedRun({**config.fields, **one_to_one})], UnitCosts())
         assert 10**6 / seconds == pytest.approx(speed, rel=1 / 3)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mixedne.studies.folder import StudyFolder
 from mixedne.studies.results import results
-from mixedne.studies.store import StudyFolder
 from probes.runs import Laboratory, limited_command
 from probes.studies import (
     EVALUATIONS,
@@ -160,7 +160,7 @@ def test_one_bad_run_takes_no_other_down(laboratory: Laboratory, tmp_path: Path)
     )
     study.write_text(text.replace("mass = [0.5, 1.0]", "noise = [0.0]"))
     out = tmp_path / "out"
-    done = run_study(laboratory, study, out, "--retries", "1")
+    done = run_study(laboratory, study, out, "--retries", "1", "--allow-import")
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("mixedne: 1 of 2 runs failed, the first of them probes.faulty_Spoilt")

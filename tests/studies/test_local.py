@@ -4,15 +4,36 @@ from pathlib import Path
 
 import pytest
 
-from mixedne.studies.local import ONE_THREAD, environment
-from mixedne.studies.store import StudyFolder
+from mixedne.studies.local import ONE_THREAD, compilation_cache, worker_environment
 
 
 def test_a_worker_has_one_thread_whatever_the_user_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in (*ONE_THREAD, "MINE"):
         monkeypatch.setenv(name, "8")
-    made = environment(StudyFolder(tmp_path))
+    made = worker_environment()
     assert {made[name] for name in ONE_THREAD} == {"1"}
     assert made["MINE"] == "8"
+
+
+def test_compiled_programs_are_kept_where_only_the_user_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache = tmp_path / "cache" / "mixedne" / "compiled"
+    assert worker_environment()["JAX_COMPILATION_CACHE_DIR"] == str(cache)
+    assert cache.stat().st_mode & 0o777 == 0o700
+    cache.chmod(0o777)  # others could have put programs there
+    assert compilation_cache() is None
+    assert "JAX_COMPILATION_CACHE_DIR" not in worker_environment()
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, by its specification
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert compilation_cache() == tmp_path / "home" / ".cache" / "mixedne" / "compiled"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert compilation_cache() is None
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
+    assert worker_environment()["JAX_COMPILATION_CACHE_DIR"] == "mine"

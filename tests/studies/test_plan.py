@@ -8,14 +8,7 @@ import pytest
 from mixedne.config import configure, presets
 from mixedne.config.identity import identifier, to_json
 from mixedne.names import SOLVERS
-from mixedne.studies.plan import (
-    PlannedRun,
-    expand,
-    jobs,
-    planned,
-    run_from_json,
-    run_to_json,
-)
+from mixedne.studies.plan import PlannedRun, expand, group_runs
 from mixedne.studies.spec import find_study, named_studies, parse_study
 from mixedne.training.run import check_compatible
 
@@ -31,7 +24,11 @@ def test_identifiers_stay() -> None:
 
 
 def test_identifiers_know_what_changes_a_result_and_only_that() -> None:
-    same: list[dict[str, Any]] = [{"tensorboard": True}, {"checkpoint_every": 7}, {"sigma0": 1e-3}]
+    same: list[dict[str, Any]] = [
+        {"tensorboard": True},
+        {"checkpoint_every": 7},
+        {"sigma0": 1e-3},
+    ]
     other: list[dict[str, Any]] = [
         {"seed": 1},
         {"steps": 7},
@@ -49,9 +46,9 @@ def test_identifiers_know_what_changes_a_result_and_only_that() -> None:
 
 def test_a_run_keeps_everything_on_its_way_elsewhere() -> None:
     for run in expand(find_study("smoke")):
-        assert run_from_json(run_to_json(run)) == run
+        assert PlannedRun.from_json(run.to_json()) == run
     config = configure("Hopper", hidden=(8, 9), seed=4)
-    assert planned(to_json(config)).config == config
+    assert PlannedRun(to_json(config)).config == config
 
 
 def test_every_combination_once() -> None:
@@ -102,6 +99,17 @@ def test_the_papers_studies_have_the_papers_values() -> None:
         assert len(masses) == 21
 
 
+def test_small_sac_has_the_size_of_td3() -> None:
+    usual, small = (expand(find_study(name)) for name in ("paper-sac", "paper-sac-small"))
+    td3 = expand(find_study("paper-td3"))[0].fields
+    size = ("hidden", "activation", "batch_size")
+    for one, other in zip(usual, small, strict=True):
+        assert {name: other.fields[name] for name in size} == {name: td3[name] for name in size}
+        assert {**other.fields, **{name: one.fields[name] for name in size}} == one.fields
+        assert other.evaluations == one.evaluations
+        assert other.identifier != one.identifier
+
+
 @pytest.mark.parametrize(("agent", "deltas", "size"), [("ddpg", 2, 24), ("td3", 3, 12)])
 def test_the_searches(agent: str, deltas: int, size: int) -> None:
     grids = presets.GRIDS[agent]
@@ -141,25 +149,25 @@ def test_every_study_that_ships_expands(name: str) -> None:
 
 
 def vpg(**other: Any) -> PlannedRun:
-    return planned(to_json(configure("toy", agent="vpg", **other)))
+    return PlannedRun(to_json(configure("toy", agent="vpg", **other)))
 
 
 def test_vpg_runs_that_differ_in_little_make_one_job() -> None:
     seeds = [vpg(seed=seed, eta=eta) for seed in range(5) for eta in (0.1, 0.2)]
     other = [vpg(seed=seed, inner_steps=10) for seed in range(2)]
-    plain = [planned(fields(seed=seed)) for seed in range(2)]
-    found = jobs([plain[0], *seeds, *other, plain[1]])
+    plain = [PlannedRun(fields(seed=seed)) for seed in range(2)]
+    found = group_runs([plain[0], *seeds, *other, plain[1]])
     assert [len(job) for job in found] == [1, 8, 2, 2, 1]
     assert found[1] + found[2] == seeds
     assert found[3] == other
     apart = [dataclasses.replace(run, evaluations=()) for run in seeds[:2]]
-    assert len(jobs(apart)) == 1
+    assert len(group_runs(apart)) == 1
 
 
 def test_jobs_are_what_a_program_takes() -> None:
     """Without heat the program is another one, and so it is with other settings."""
     wishes: list[dict[str, Any]] = [{"sigma0": 0.0}, {"sigma0": 0.1}, {"eta": 0.1}, {"delta": 0.2}]
-    found = jobs([vpg(seed=seed, **wish) for wish in wishes for seed in (0, 1)])
+    found = group_runs([vpg(seed=seed, **wish) for wish in wishes for seed in (0, 1)])
     assert [len(job) for job in found] == [2, 4, 2]
     for job in found:
         check_compatible([run.config for run in job])

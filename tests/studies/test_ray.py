@@ -15,17 +15,16 @@ import pytest
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
-from mixedne.studies import ray_cluster
-from mixedne.studies.plan import run_to_json
-from mixedne.studies.ray_cluster import (
-    _do_elsewhere,
+from mixedne.studies import ray as ray_executor
+from mixedne.studies.folder import StudyFolder
+from mixedne.studies.ray import (
+    _run_on_node,
     check_address,
     pack,
     pack_trained,
     unpack,
 )
 from mixedne.studies.results import results
-from mixedne.studies.store import StudyFolder
 from probes.runs import Laboratory
 from probes.studies import policies, pretend_run, run_study, start_study, wait_until, write_study
 
@@ -51,15 +50,15 @@ def test_folders_travel_whole(tmp_path: Path) -> None:
 def test_what_another_study_made_is_kept_and_not_made_again(tmp_path: Path) -> None:
     """Two studies name one run, with evaluations of their own."""
     folder = StudyFolder(tmp_path / "study")
-    folder.open()
+    folder.create()
     masses, noise = Grid(mass=(0.5, 1.0), episodes=2), Grid(noise=(0.5,), episodes=1)
     run = pretend_run(folder, 0, masses)  # with weights that no training would give
     place = folder.run_folder(run)
     policy = (place / "policy.safetensors").read_bytes()
     runs = [run, replace(run, evaluations=(noise,))]
     for each in runs:
-        document = json.dumps(run_to_json(each))
-        archives, error = _do_elsewhere([document], [pack_trained(place)], "job", Mock())
+        document = json.dumps(each.to_json())
+        archives, error = _run_on_node([document], [pack_trained(place)], "job", Mock())
         assert not error
         unpack(archives[0], place)
     assert (place / "policy.safetensors").read_bytes() == policy
@@ -85,7 +84,7 @@ def test_an_address_where_nobody_listens_is_refused() -> None:
 def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InvalidInputError, match=r"needs Ray: install it with pip install 'mixedne"):
-        ray_cluster.find_ray()
+        ray_executor.find_ray()
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
         for place in places:
             place.mkdir()
             monkeypatch.setenv("TMPDIR", str(place))
-            nodes.append(cluster.add_node(num_cpus=1, include_dashboard=False))
+            nodes.append(cluster.add_node(num_cpus=1, include_dashprogress=False))
         options = ("--executor", "ray", "--address", cluster.address, "--workers", "2")
         process = start_study(laboratory, study, tmp_path / "ray", *options)
         for place in places:  # both work, and the second has got somewhere

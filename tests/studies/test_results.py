@@ -11,10 +11,10 @@ import pytest
 import mixedne
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import PlannedRun, settings_in_words
+from mixedne.studies.folder import StudyFolder
+from mixedne.studies.jobs import run_job
+from mixedne.studies.plan import PlannedRun
 from mixedne.studies.results import results, summarise
-from mixedne.studies.store import StudyFolder
-from mixedne.studies.work import do_job
 from probes.studies import pretend_run
 
 MASSES = Grid(mass=(0.5, 1.0), episodes=2)
@@ -25,15 +25,15 @@ NOISE = Grid(noise=(0.0, 0.5), episodes=3, seed=7)
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyFolder, list[PlannedRun]]:
     """Three evaluated runs of random policies."""
     folder = StudyFolder(tmp_path_factory.mktemp("studies") / "out")
-    folder.open()
+    folder.create()
     runs = [
         pretend_run(folder, 0, MASSES, NOISE),
         pretend_run(folder, 1, MASSES),
         pretend_run(folder, 1, MASSES, solver="gad", eta=1e-3),
     ]
     for run in runs:
-        do_job([run], [folder.run_folder(run)], lambda *_: None)
-    folder.freeze("mine", runs[:2])
+        run_job([run], [folder.run_folder(run)], lambda *_: None)
+    folder.save_plan("mine", runs[:2])
     return folder, runs
 
 
@@ -112,7 +112,7 @@ def test_damage_is_left_out_with_a_warning(
 
 def test_nothing_yet_is_an_empty_table(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path / "out")
-    folder.open()
+    folder.create()
     table = results(folder.path)
     assert table.height == 0
     assert "return" in table.columns
@@ -147,13 +147,14 @@ def test_a_summary_averages_episodes_then_shifts_then_runs(
 
 def test_other_settings_have_a_row_of_their_own(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path / "out")
-    folder.open()
+    folder.create()
     wishes = [(0, 1e-3), (1, 1e-3), (0, 1e-4)]
     runs = [pretend_run(folder, seed, Grid(episodes=1), eta=eta) for seed, eta in wishes]
     runs.append(pretend_run(folder, 0, Grid(episodes=1), solver="gad"))
     for run in runs:
-        do_job([run], [folder.run_folder(run)], lambda *_: None)
-    table = summarise(results(folder.path), settings_in_words(runs))
+        run_job([run], [folder.run_folder(run)], lambda *_: None)
+    table = summarise(results(folder.path), runs)
     rows = {(row["solver"], row["settings"]): row["runs"] for row in table.to_dicts()}
     assert rows == {("gad", ""): 1, ("mixedne-ld", "eta=0.0001"): 1, ("mixedne-ld", "eta=0.001"): 2}
-    assert set(settings_in_words(runs[:2]).values()) == {""}
+    alike = summarise(results(folder.path), runs[:2])
+    assert set(alike["settings"]) == {""}

@@ -5,7 +5,7 @@ import pytest
 
 from mixedne.evaluation.sweep import episode_seed
 from mixedne.studies.plan import expand
-from mixedne.studies.search import choose, expected, reported
+from mixedne.studies.search import choose, expected_runs, reported_runs
 from mixedne.studies.spec import parse_study
 from probes.studies import table_of
 
@@ -81,11 +81,11 @@ def test_a_configuration_with_a_failed_run_is_not_chosen() -> None:
 
 def test_what_is_reported_has_other_seeds_and_the_shifts() -> None:
     choices = choose(SEARCH, RUNS, nominal(1, 2, 2, 1, 1, 2, 2, 1))
-    runs = reported(STUDY, choices)
+    runs = reported_runs(STUDY, choices)
     assert [(r.fields["solver"], r.fields["sigma"], r.fields["seed"]) for r in runs] == [
         *(("mixedne-ld", 0.2, 0), ("gad", 0.1, 0)),
         *(("mixedne-ld", 0.2, 1), ("gad", 0.1, 1)),
     ]
     assert all(run.evaluations == STUDY.evaluations for run in runs)
     assert all(run.evaluations == (SEARCH.evaluation,) for run in RUNS)
-    assert len(expected(STUDY, RUNS)) == len(runs)
+    assert len(expected_runs(STUDY, RUNS)) == len(runs)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
 from mixedne.studies.plan import expand
 from mixedne.studies.spec import find_study, named_studies, parse_study
 
@@ -46,9 +47,9 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[runs.overrides]\nseed = 1", "[[runs]] 1, overrides: a field must be"),
         (f"[[runs]]\n{GOOD}[runs.overrides]\ngamma = 2", "[[runs]] 1: gamma must be at most 1"),
         (f"[[runs]]\n{GOOD}[runs.overrides]\ngamma = []", "overrides: gamma must not be empty"),
-        (f"[[runs]]\n{GOOD}[runs.overrides]\ngamma = 'x'", "[[runs]] 1: gamma must be like 0.99"),
-        (f"[[runs]]\n{GOOD}[runs.overrides]\nhidden = 64", "[[runs]] 1: hidden must be like"),
-        (f"[[runs]]\n{GOOD}[runs.overrides]\neta = 2020-01-01", "[[runs]] 1: eta must be like"),
+        (f"[[runs]]\n{GOOD}[runs.overrides]\ngamma = 'x'", "[[runs]] 1: gamma must be"),
+        (f"[[runs]]\n{GOOD}[runs.overrides]\nhidden = 64", "[[runs]] 1: hidden must be"),
+        (f"[[runs]]\n{GOOD}[runs.overrides]\neta = 2020-01-01", "[[runs]] 1: eta must be"),
         (
             f"[[runs]]\n{GOOD}solvers = ['gad']\n[runs.overrides]\nsigma0 = 1",
             "[[runs]] 1, overrides: sigma0 has an effect only with solver mixedne-ld",
@@ -57,13 +58,23 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = [-1]", "[[evaluations]] 1: mass must be above"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = []", "[[evaluations]] 1: mass needs at least"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = 'papr'", "[[evaluations]] 1: mass must be num"),
+        (
+            f"[[runs]]\n{GOOD}[[evaluations]]\n[[evaluations]]\nshifts = {{mas = [2]}}",
+            "[[evaluations]] 2, shifts: a shift must be one of mass, friction",
+        ),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = {{mass = [-1]}}", "1, shifts: mass must be"),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = [1]", "1: shifts must be a table as {"),
+        (
+            f"[[runs]]\n{GOOD}[[evaluations]]\nmass = 1\nshifts = {{mass = 2}}",
+            "[[evaluations]] 1: mass is twice among the shifts",
+        ),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = 0", "[[evaluations]] 1: episodes must be"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = '3'", "episodes must be a whole number"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nstochastic = 1", "stochastic must be true or false"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = [0.1]", "Hopper-v5 has no axis rho"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = true", "[[evaluations]] 1: rho must be numbers"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = [1, true]", "1: mass must be numbers, not [1"),
-        (f"[[runs]]\n{GOOD}[runs.overrides]\neta = true", "[[runs]] 1: eta must be like"),
+        (f"[[runs]]\n{GOOD}[runs.overrides]\neta = true", "[[runs]] 1: eta must be"),
         (f"[[runs]]\n{GOOD}[search]\nepisodes = 3", "mine.toml, [search]: seeds are missing"),
         (f"[[runs]]\n{GOOD}[search]\nseeds = [0]", "[search] seeds must differ from those of"),
         (f"[[runs]]\n{GOOD}[search]\nseeds = [9]\nepisodes = 0", "[search]: episodes must be at"),
@@ -93,6 +104,25 @@ def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
         find_study("paper-dpg")
 
 
+def test_shifts_are_evaluated_under_any_axis() -> None:
+    text = f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = {{ mass = '0.5:2:4', noise = [0.1] }}"
+    [grid] = parse_study(text.encode(), "mine", "mine.toml").evaluations
+    assert grid == Grid(mass=(0.5, 1.0, 1.5, 2.0), noise=(0.1,))
+
+
+def test_a_file_runs_no_code_of_a_module_unless_allowed(tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('it was imported')")
+    file = tmp_path / "mine.toml"
+    file.write_text(f"[[runs]]\n{GOOD}[[runs]]\ntasks = ['evil:Task-v0']")
+    with pytest.raises(InvalidInputError) as raised:
+        find_study(str(file))
+    assert str(raised.value) == (
+        f"{file}, [[runs]] 2: the task 'evil:Task-v0' runs the code of a module: pass "
+        "--allow-import if you trust the file"
+    )
+    assert find_study(str(file), allow_import=True).runs[1].tasks == ("evil:Task-v0",)
+
+
 @pytest.mark.parametrize("name", ["mine-reported", "mine-chosen"])
 def test_a_name_that_a_search_would_give_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / f"{name}.toml").write_text(f"[[runs]]\n{GOOD}")
@@ -103,8 +133,9 @@ def test_a_name_that_a_search_would_give_is_refused(name: str, tmp_path: Path) -
 def test_every_study_that_ships_can_be_read() -> None:
     kinds = {"ddpg", "td3", "vpg"}
     searches = {f"{form}-search-{agent}" for form in ("paper", "equal") for agent in kinds}
-    papers = {"paper-ddpg", "paper-ddpg-one-player", "paper-td3", "paper-sac", "paper-vpg"}
-    assert set(named_studies()) == {"smoke", *papers, *searches}
+    papers = {"paper-ddpg", "paper-ddpg-one-player", "paper-td3", "paper-vpg"}
+    papers |= {"paper-sac", "paper-sac-small"}
+    assert set(named_studies()) == {"smoke", "quickstart", *papers, *searches}
     for name in named_studies():
         study = find_study(name)
         assert study.about

@@ -1,4 +1,4 @@
-"""A worker whose study has gone."""
+"""A worker whose study has died."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -8,10 +8,9 @@ import pytest
 
 from mixedne.config import configure
 from mixedne.config.identity import to_json
-from mixedne.studies import work
-from mixedne.studies.plan import planned, run_to_json
-from mixedne.studies.store import Locks, StudyFolder
-from mixedne.studies.worker import _answer
+from mixedne.studies import worker
+from mixedne.studies.folder import Locks, StudyFolder
+from mixedne.studies.plan import PlannedRun
 
 
 class Broken(io.StringIO):
@@ -21,22 +20,25 @@ class Broken(io.StringIO):
         raise BrokenPipeError
 
 
-def test_training_outlives_whoever_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It must come to the point where a request to stop has it saved."""
+def test_training_goes_on_if_nobody_reads_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must come to the point at which a request to stop saves it."""
     folder = StudyFolder(tmp_path / "out")
-    folder.open()
+    folder.create()
     saved: list[Path] = []
 
-    def do_job(
-        runs: object, folders: Sequence[Path], tell: Callable[[str, int, int], None]
-    ) -> None:
-        tell("training", 1, 2)
+    def try_job(
+        runs: object, folders: Sequence[Path], on_progress: Callable[[str, int, int], None]
+    ) -> str:
+        on_progress("training", 1, 2)
         saved.extend(folders)
+        return ""
 
-    monkeypatch.setattr(work, "do_job", do_job)
-    run = planned(to_json(configure("InvertedPendulum")))
+    monkeypatch.setattr(worker, "try_job", try_job)
+    run = PlannedRun(to_json(configure("InvertedPendulum")))
     locks = Locks(folder.locks)
-    answer = _answer({"runs": [run_to_json(run)]}, folder, locks, Broken())
+    last = worker.run_one({"runs": [run.to_json()]}, folder, locks, Broken())
     locks.close()
-    assert answer == {"event": "finished"}
+    assert last == {"event": "finished"}
     assert saved == [folder.run_folder(run)]

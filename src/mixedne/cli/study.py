@@ -2,35 +2,27 @@
 
 import contextlib
 import dataclasses
-import os
 import shlex
 import signal
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
-from mixedne.cli.board import watching
-from mixedne.cli.console import duration, note, noted_warnings, print_json, print_table
+from mixedne.cli.console import note, noted_warnings, print_json
+from mixedne.cli.progress import show_progress
+from mixedne.cli.study_tables import describe, print_choices, print_results, print_runs
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from mixedne.studies.conduct import Outcome
-    from mixedne.studies.costs import Effort
-    from mixedne.studies.plan import PlannedRun
-    from mixedne.studies.schedule import Executor
-    from mixedne.studies.search import Choice
+    from mixedne.studies.folder import StudyFolder
+    from mixedne.studies.run import Outcome
+    from mixedne.studies.scheduler import Executor
     from mixedne.studies.spec import Study as Spec
-    from mixedne.studies.store import StudyFolder
-
-MEASURES = ("nominal", "mean", "worst")
 
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME")]
 
@@ -40,10 +32,11 @@ class Study:
     """Plan, run, resume and evaluate a whole experiment."""
 
     about: ClassVar[str] = """\
-A study is a TOML file, or one of those that ship: smoke; paper-ddpg, paper-ddpg-one-player,
-paper-td3, paper-sac, paper-vpg; paper-search-ddpg, equal-search-ddpg, and the same for td3 and
-vpg. It can be stopped at any time: the same command goes on with it. Several studies may share a
-folder, and a run that two of them name is done once.
+A study is a TOML file, or one of those that ship: smoke, quickstart; paper-ddpg,
+paper-ddpg-one-player, paper-td3, paper-sac, paper-sac-small (SAC with TD3's networks), paper-vpg;
+paper-search-ddpg, equal-search-ddpg, and the same for td3 and vpg. It can be stopped at any time:
+the same command resumes it. Several studies can share a folder, and a run that two of them name is
+done once.
 
 Examples:
   mixedne study smoke --out studies
@@ -62,7 +55,7 @@ Examples:
     solvers: Names = ()
     """Only these solvers."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """So many seeds, counting up from the first; a search keeps its own."""
+    """The number of seeds, counting up from the first; a search keeps its own."""
     steps: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Steps of every run."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
@@ -70,15 +63,17 @@ Examples:
     executor: Literal["local", "ray"] = "local"
     """Worker processes on this machine, or a Ray cluster (needs mixedne[ray])."""
     address: Annotated[str | None, tyro.conf.arg(metavar="A")] = None
-    """Of the Ray cluster; without it, Ray starts one on this machine."""
+    """Address of the Ray cluster; without it, Ray starts one on this machine."""
     retries: int = 2
     """How often a run that fails is tried again."""
+    allow_import: bool = False
+    """Let the file name tasks as module:Id, which runs the code of the module."""
     dry_run: bool = False
     """Print the plan and an estimate of the time, and do nothing."""
     reference_costs: bool = False
-    """Estimate by the costs of the machine of the benchmarks, without measuring this one."""
+    """Estimate with the costs of the benchmarks' machine, without measuring this one."""
     json: bool = False
-    """Print one JSON document: the plan of a dry run, or what became of the study."""
+    """Print one JSON document: the plan of a dry run, or the results of the study."""
 
     def run(self) -> None:
         """Plan; then run, evaluate and print, unless it is a dry run."""
@@ -93,7 +88,8 @@ Examples:
 
         from mixedne.studies.spec import find_study
 
-        spec = find_study(self.study).select(
+        # Tasks that the user names replace those of the file.
+        spec = find_study(self.study, allow_import=self.allow_import or bool(self.tasks)).select(
             tasks=self.tasks,
             agents=self.agents,
             solvers=self.solvers,
@@ -101,101 +97,72 @@ Examples:
             steps=self.steps,
         )
         if self.dry_run:
-            self._plan(spec)
+            self._print_plan(spec)
         else:
-            self._conduct(spec, self.out or Path())
+            self._run(spec, self.out or Path())
 
-    def _plan(self, spec: "Spec") -> None:
+    def _print_plan(self, spec: "Spec") -> None:
         """Print what would be done."""
         from mixedne.studies.calibration import calibrate
         from mixedne.studies.costs import UnitCosts, effort
+        from mixedne.studies.folder import StudyFolder, plan_json
         from mixedne.studies.plan import expand
-        from mixedne.studies.search import expected
-        from mixedne.studies.store import StudyFolder, plan_json
+        from mixedne.studies.search import expected_runs
+        from mixedne.versions import cores
 
         runs = expand(spec)
-        reports = expected(spec, runs)
+        reported = expected_runs(spec, runs)
         left = runs if self.out is None else StudyFolder(self.out).unfinished(runs)
         if self.reference_costs:
             costs = UnitCosts()
         else:
             note("measuring this machine for about fifteen seconds")
             costs = calibrate(sorted({run.fields["task"] for run in runs}))
-        whole, rest = effort([*runs, *reports], costs), effort([*left, *reports], costs)
-        workers = self.workers or len(os.sched_getaffinity(0))
+        whole, rest = effort([*runs, *reported], costs), effort([*left, *reported], costs)
+        workers = self.workers or cores()
         if self.json:
             print_json(
                 {
                     "study": spec.name,
                     "runs": plan_json(runs),
                     "finished": len(runs) - len(left),
-                    "reported": len(reports),
+                    "reported": len(reported),
                     "total": whole._asdict(),
                     "left": rest._asdict(),
                     "workers": workers,
                 }
             )
             return
-        _print_plan(spec, runs, reports)
+        print_runs(spec, runs, reported)
         print(f"{whole.runs} runs, {len(runs) - len(left)} of them finished")
-        stages = 2 if left and reports else 1  # what is reported has to wait for the choice
+        stages = 2 if left and reported else 1  # what is reported has to wait for the choice
         print(describe(rest, workers, stages))
 
-    def _conduct(self, spec: "Spec", out: Path) -> None:
-        """Do it, and print what came of it."""
-        from mixedne.studies.conduct import conduct
-        from mixedne.studies.store import StudyFolder
+    def _run(self, spec: "Spec", out: Path) -> None:
+        """Do it, and print the results."""
+        from mixedne.studies.folder import StudyFolder
 
         folder = StudyFolder(out)
-        executor = self._executor(folder, spec.name)
         started = time.monotonic()
-        try:
-            with noted_warnings(), _heeding_termination():
-                outcome = conduct(
-                    spec,
-                    folder,
-                    executor,
-                    retries=self.retries,
-                    command=shlex.join(["mixedne", *sys.argv[1:]]),
-                    watching=watching,
-                    say=note,
-                )
-                self._print(spec, folder, outcome, time.monotonic() - started)
-        except KeyboardInterrupt:
-            note(f"stopped; go on with: {shlex.join(['mixedne', *sys.argv[1:]])}")
-            raise
-        if outcome.failed:
-            name, error = next(iter(outcome.failed.items()))
-            log = folder.log(spec.name)
-            more = f"; {log} says more" if log.exists() else ""
-            raise TrainingError(
-                f"{len(outcome.failed)} of {outcome.total} runs failed, the first of them "
-                f"{name}: {error}; the same command tries them again{more}"
-            )
+        outcome = run_with_progress(
+            spec,
+            folder,
+            workers=self.workers,
+            retries=self.retries,
+            ray=(self.address,) if self.executor == "ray" else None,
+            command=["mixedne", *sys.argv[1:]],
+        )
+        self._print_outcome(spec, folder, outcome, time.monotonic() - started)
+        raise_failures(spec, folder, outcome)
 
-    def _executor(self, folder: "StudyFolder", name: str) -> "Callable[[], Executor]":
-        """What makes the executor; whether it can be had is found out now."""
-        if self.executor == "ray":
-            from mixedne.studies.ray_cluster import RayExecutor, check_address, find_ray
-
-            find_ray()
-            check_address(self.address)
-            return lambda: RayExecutor(folder, self.address, self.workers)
-
-        from mixedne.studies.local import LocalExecutor
-
-        workers = self.workers or len(os.sched_getaffinity(0))
-        return lambda: LocalExecutor(folder, folder.log(name), workers)
-
-    def _print(
+    def _print_outcome(
         self, spec: "Spec", folder: "StudyFolder", outcome: "Outcome", seconds: float
     ) -> None:
-        from mixedne.studies.plan import settings_in_words
         from mixedne.studies.results import results, summarise
 
-        reported = f"{spec.name}-reported" if spec.search else spec.name
-        settings = settings_in_words(outcome.runs)
-        table = summarise(results(folder.path, study=reported), settings)
+        plan = f"{spec.name}-reported" if spec.search else spec.name
+        with noted_warnings():
+            table = summarise(results(folder.path, study=plan), outcome.runs)
         if self.json:
             choices = None if outcome.choices is None else map(dataclasses.asdict, outcome.choices)
             print_json(
@@ -212,115 +179,85 @@ Examples:
             )
             return
         if outcome.choices:
-            _print_choices(outcome.choices)
-        _print_results(table)
+            print_choices(outcome.choices)
+        print_results(table)
         for name, error in outcome.failed.items():
             note(f"failed: {name}: {error}")
         note(f"{outcome.total - len(outcome.failed)} of {outcome.total} runs are in {folder.runs}")
 
 
+def run_with_progress(
+    spec: "Spec",
+    folder: "StudyFolder",
+    *,
+    workers: int | None,
+    retries: int,
+    ray: tuple[str | None] | None = None,
+    command: Sequence[str],
+    resume: Sequence[str] | None = None,
+) -> "Outcome":
+    """Run a study with progress on stderr.
+
+    Args:
+      spec: the study.
+      folder: its folder.
+      workers: how many runs at a time; None for one on each core.
+      retries: how often a run that fails is tried again.
+      ray: with the address of a Ray cluster, the executor is Ray and not this machine.
+      command: what the user typed, for the plan.
+      resume: the command that is shown after Ctrl-C, if it is another.
+    """
+    from mixedne.studies.local import LocalExecutor
+    from mixedne.studies.run import run_study
+    from mixedne.versions import cores
+
+    def make_executor() -> "Executor":
+        if ray is not None:
+            return RayExecutor(folder, *ray, workers)
+        return LocalExecutor(folder, folder.log(spec.name), workers or cores())
+
+    if ray is not None:
+        from mixedne.studies.ray import RayExecutor, check_address, find_ray
+
+        find_ray()
+        check_address(*ray)
+    try:
+        with noted_warnings(), _sigterm_as_interrupt():
+            return run_study(
+                spec,
+                folder,
+                make_executor,
+                retries=retries,
+                command=shlex.join(command),
+                display=show_progress,
+                log=note,
+            )
+    except KeyboardInterrupt:
+        note(f"stopped; go on with: {shlex.join(resume or command)}")
+        raise
+
+
+def raise_failures(spec: "Spec", folder: "StudyFolder", outcome: "Outcome") -> None:
+    """End with an error if runs were given up."""
+    if outcome.failed:
+        name, error = next(iter(outcome.failed.items()))
+        log = folder.log(spec.name)
+        more = f"; {log} says more" if log.exists() else ""
+        raise TrainingError(
+            f"{len(outcome.failed)} of {outcome.total} runs failed, the first of them "
+            f"{name}: {error}; the same command tries them again{more}"
+        )
+
+
 @contextlib.contextmanager
-def _heeding_termination() -> Iterator[None]:
-    """Take SIGTERM for Ctrl-C: workers save, and the user is told how to go on."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C: workers save, and the user reads how to resume."""
     try:
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # not in the main thread, where signals go
+    except ValueError:  # only the main thread can set handlers
         yield
         return
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def describe(effort: "Effort", workers: int, stages: int) -> str:
-    """An effort in words."""
-    words = [
-        f"to do: {effort.runs} runs, {effort.steps:,} steps",
-        f"{effort.inner_updates:,} inner updates",
-        f"{effort.episodes:,} episodes of evaluation",
-        f"about {effort.seconds / 3600:.3g} core-hours",
-    ]
-    seconds = effort.elapsed(workers, stages=stages)
-    return f"{', '.join(words)}: {duration(seconds)} with {workers} workers"
-
-
-def _print_plan(spec: "Spec", runs: "list[PlannedRun]", reports: "list[PlannedRun]") -> None:
-    """One row for each kind of run."""
-    kinds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for run in runs:
-        kinds[*run.case, run.fields["steps"]].append(run.configuration)
-    rows = [
-        [
-            *(str(word or "–") for word in (task, agent, solver, formulation)),
-            *(f"{delta:g}", preset, f"{steps:,}", str(len(set(each))), str(len(each))),
-        ]
-        for (task, agent, solver, formulation, delta, preset, steps), each in kinds.items()
-    ]
-    columns = ["task", "agent", "solver", "formulation", "δ", "preset", "steps"]
-    title = f"{spec.name}: {spec.about}" if spec.about else spec.name
-    print_table(title, [*columns, "configurations", "runs"], rows)
-    if reports:
-        seeds, again = ({run.fields["seed"] for run in each} for each in (runs, reports))
-        print(
-            f"The best configuration of each row, by nominal return on seeds {_range(seeds)}, "
-            f"is then run with seeds {_range(again)}: {len(reports)} more runs"
-        )
-
-
-def _print_choices(choices: "list[Choice]") -> None:
-    """What was chosen, beside the paper's tables."""
-    rows = [
-        [
-            *(str(choice.case[name] or "–") for name in ("task", "agent", "solver")),
-            f"{choice.case['delta']:g}",
-            str(choice.candidates),
-            f"{choice.mean_return:.1f}",
-            _values(choice.chosen),
-            _values(choice.paper or {}),
-        ]
-        for choice in choices
-    ]
-    columns = [
-        "task",
-        "agent",
-        "solver",
-        "δ",
-        "configurations",
-        "nominal return",
-        "chosen",
-        "paper",
-    ]
-    print_table("Chosen by nominal return, beside the paper's tables", columns, rows)
-
-
-def _print_results(table: "pl.DataFrame") -> None:
-    """Returns by task and method, and by settings where they differ."""
-    settings = ["settings"] if any(table["settings"]) else []
-    rows = [
-        [
-            *(str(row[name] or "–") for name in ("task", "agent", "solver", "formulation")),
-            *(f"{row['delta']:g}", row["preset"]),
-            *(row[name] or "–" for name in settings),
-            *(row["acting"], str(row["runs"])),
-            *("–" if row[name] is None else f"{row[name]:.1f}" for name in MEASURES),
-        ]
-        for row in table.iter_rows(named=True)
-    ]
-    if rows:
-        columns = ["task", "agent", "solver", "formulation", "δ", "preset", *settings]
-        columns += ["acting", "runs"]
-        title = "Return in the nominal world, on average over all shifts, and at the worst shift"
-        print_table(title, [*columns, *MEASURES], rows)
-
-
-def _values(values: Mapping[str, Any]) -> str:
-    words = [
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in values.items()
-    ]
-    return ", ".join(words) or "–"
-
-
-def _range(seeds: set[int]) -> str:
-    return f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(min(seeds))

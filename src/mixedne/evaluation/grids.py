@@ -1,10 +1,11 @@
 """Grids of shifts: axes as numbers, as ranges, or the paper's by name, all crossed."""
 
+import dataclasses
 import itertools
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -144,6 +145,18 @@ class Grid:
             Shift(m, self.mass_mode, f, n, r, self.body_masses, self.geom_frictions)
             for m, f, n, r in crossed
         ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The grid as plans and hashes of evaluations hold it."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """The grid that :meth:`to_json` describes."""
+        values: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in document.items()
+        }
+        return cls(**values)
 
 
 def make_grid(

@@ -15,13 +15,14 @@ come in any order, and the result for one group does not depend on the others in
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.estimators import Array, Bootstrap, Estimate, Student, cvar
+from mixedne.shifts import is_nominal, shift_axes
 
 TASK = ("task", "task_version")
 """The columns that name a task."""
@@ -290,3 +291,56 @@ def _require(frame: pl.DataFrame, columns: Sequence[str], number: str) -> None:
     kind = frame.schema[number]
     if not (kind.is_numeric() or kind == pl.Null):
         raise InvalidInputError(f"the column {number} must hold numbers, not {kind}")
+
+
+NAMED_PARTS = ("body_masses", "geom_frictions")
+"""Columns with changes of single parts of the model, as text."""
+
+
+def shift_columns(columns: Iterable[str]) -> list[str]:
+    """The columns that name a shift, and whether a policy's mean acted in it or a sample."""
+    known = list(columns)
+    axes = [str(axis) for axis in shift_axes(known)]
+    return [name for name in ("mass_mode", *axes, *NAMED_PARTS, "acting") if name in known]
+
+
+def nominal_world(columns: Iterable[str], *, but: Iterable[str] = ()) -> pl.Expr:
+    """Which rows are of the world of training, apart from the columns ``but``."""
+    known = list(columns)
+    whole = (pl.col(name).is_null() for name in NAMED_PARTS if name in known)
+    return pl.all_horizontal(is_nominal(known, but=but), *whole)
+
+
+def nominal_returns(
+    table: pl.DataFrame, key: Sequence[str], episode_seeds: Sequence[int] | None = None
+) -> pl.DataFrame:
+    """Mean return of each run in the nominal world, acting by its mean; a search chooses by it.
+
+    Args:
+      table: an evaluation table.
+      key: the columns that name a run.
+      episode_seeds: the seeds of the episodes that count, each once; by default all of them.
+    """
+    rows = table.filter(nominal_world(table.columns), pl.col("acting") == "mean")
+    if episode_seeds is not None:
+        rows = rows.filter(pl.col("episode_seed").is_in(list(episode_seeds)))
+        rows = rows.unique([*key, "episode_seed"], keep="first", maintain_order=True)
+    return over_episodes(rows, key)
+
+
+def over_episodes(table: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """One row per value of the key: the number of episodes, and their mean return."""
+    groups = table.with_columns(_finite("return")).group_by(key, maintain_order=True)
+    return groups.agg(
+        pl.len().cast(pl.Int64).alias("episodes"), pl.col("return").mean().alias("mean_return")
+    )
+
+
+def over_shifts(means: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """One row per value of the key: the mean and the worst of its mean returns at its shifts."""
+    groups = means.group_by(key, maintain_order=True).agg(pl.col("mean_return").alias("values"))
+    runs = _arrays(groups["values"])
+    return groups.drop("values").with_columns(
+        pl.Series("mean_return", [float(np.mean(values)) for values in runs], pl.Float64),
+        pl.Series("worst_return", [float(np.min(values)) for values in runs], pl.Float64),
+    )

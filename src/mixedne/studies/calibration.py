@@ -1,8 +1,8 @@
-"""Measures this machine for an estimate: what a worker's core needs for the units of ``costs``.
+"""Measures the unit costs of ``costs`` on this machine.
 
-``python -m mixedne.studies.calibration TASK…`` prints one line of JSON. It takes some ten seconds,
-most of them for compilation, and counts the processor's time, so that other work on the machine
-disturbs it little. The study's own process calls it as a process, and so needs no JAX.
+``python -m mixedne.studies.calibration TASK…`` prints one line of JSON. It takes about ten seconds,
+mostly for compilation, and counts processor time, so that other work on the machine disturbs it
+little. The study starts it as a process of its own, and so needs no JAX itself.
 """
 
 import dataclasses
@@ -19,12 +19,12 @@ from mixedne.studies.costs import UnitCosts, update_seconds
 from mixedne.tasks import PAPER_TASKS, Shift, Task, make_worlds, resolve_task
 
 TASK = "HalfCheetah-v5"
-"""On which updates and acting are measured."""
+"""The task on which updates and acting are measured."""
 
 WORLDS = 16
 STEPS = 30
 ROUNDS = 3
-"""The fastest counts: disturbances only ever add."""
+"""The fastest counts, because disturbances only add time."""
 
 
 def calibrate(tasks: Sequence[str]) -> UnitCosts:
@@ -53,7 +53,7 @@ def measure(tasks: Sequence[str]) -> UnitCosts:
 
 
 def _measure_step(task: Task) -> float:
-    """One step of a task in a batch of worlds, most of them lying on the ground by then."""
+    """Seconds of one step of a task in a batch of worlds."""
     is_batched = task.name in PAPER_TASKS
     shifts = [(Shift(), seed) for seed in range(WORLDS)]
     worlds = make_worlds(task, shifts, threads=1, terminate=not is_batched)
@@ -74,7 +74,7 @@ def _measure_step(task: Task) -> float:
 
 
 def _measure_training() -> tuple[float, float]:
-    """A weight's share of an inner update, and a step of collection.
+    """Seconds of an inner update for one weight and transition, and of a step of collection.
 
     Measured on two-player DDPG with chains of 15.
     """
@@ -116,7 +116,7 @@ def _measure_training() -> tuple[float, float]:
 
 
 def _fastest(work: Callable[[], object]) -> float:
-    """Seconds of processor time that the work takes at best."""
+    """The least processor time, in seconds, that the work takes."""
     times = []
     for _ in range(ROUNDS):
         started = time.process_time()

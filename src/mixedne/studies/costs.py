@@ -1,11 +1,11 @@
 """How long runs take on one core, from a few unit costs.
 
-A run of DDPG, TD3 or SAC is so many steps of the task and so many inner updates, Σ K_t; an update
-is arithmetic on minibatches, in proportion to the weights that it touches. VPG is samples, always
-of eight runs: a job of fewer costs as much.
-Evaluation is steps of the task alone, counted as if every episode ran to its time limit. The unit
-costs below are those of the machine of ``benchmarks/README.md``; ``calibration`` measures others.
-An estimate is for planning: it is meant to be right within a factor of two.
+A run of DDPG, TD3 or SAC consists of steps of the task and of inner updates, Σ K_t; the time of an
+update is in proportion to the weights that it touches. VPG consists of samples, always for eight
+runs: a job of fewer costs as much. Evaluation consists of steps of the task, counted as if every
+episode ran to its time limit. The unit costs below are those of the machine of
+``benchmarks/README.md``; ``calibration`` measures others.
+An estimate serves for planning: it should be right within a factor of two.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ import numpy as np
 from mixedne.config.compatible import LANES
 from mixedne.evaluation.grids import Grid
 from mixedne.schedules import warmup_steps
-from mixedne.studies.plan import PlannedRun, jobs
+from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import Task, resolve_task
 
 STEP_SECONDS = {
@@ -33,16 +33,16 @@ STEP_SECONDS = {
     "InvertedPendulum": 40e-6,
     "toy": 5e-6,
 }
-"""Of one step of a task in a batch of worlds, by its name. The first four are the benchmark of
-evaluation; the others were measured beside HalfCheetah and scaled by it."""
+"""Seconds of one step in a batch of worlds, by the task's name. The first four are the benchmark
+of evaluation; the others were measured beside HalfCheetah and scaled by it."""
 
 OTHER_STEP_SECONDS = 100e-6
-"""Of a task that is not listed."""
+"""The same for a task that is not listed."""
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """What one core of a machine needs for the units that runs are made of."""
+    """Seconds that one core of a machine needs for the units of runs."""
 
     weight_seconds: float = 4.5e-8 / 128
     """For one weight and one transition in an update: forward and back, several times over. From
@@ -62,18 +62,18 @@ class UnitCosts:
 
 
 class Effort(NamedTuple):
-    """What runs take, in numbers that no machine changes, and in seconds of one core."""
+    """What runs take: counts, which no machine changes, and seconds of one core."""
 
     runs: int
     steps: int
-    """Of tasks, in training."""
+    """Steps of tasks in training."""
     inner_updates: int
     episodes: int
-    """Of evaluation."""
+    """Episodes of evaluation."""
     seconds: float
-    """Of one core."""
+    """On one core."""
     longest: float
-    """Seconds of the longest job, which has one core."""
+    """Seconds of the longest job, on one core."""
 
     def elapsed(self, cores: int, *, stages: int) -> float:
         """Seconds with so many cores, in stages that wait for each other."""
@@ -81,9 +81,9 @@ class Effort(NamedTuple):
 
 
 def effort(runs: Iterable[PlannedRun], costs: UnitCosts) -> Effort:
-    """The sum over runs."""
+    """The effort of all runs together."""
     listed = list(runs)
-    times = [job_seconds(job, costs) for job in jobs(listed)]
+    times = [job_seconds(job, costs) for job in group_runs(listed)]
     return Effort(
         runs=len(listed),
         steps=sum(run.fields["steps"] for run in listed),
@@ -95,11 +95,11 @@ def effort(runs: Iterable[PlannedRun], costs: UnitCosts) -> Effort:
 
 
 def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
-    """Training and evaluation of a job of ``plan.jobs`` on one core."""
+    """Training and evaluation of a job of ``plan.group_runs`` on one core."""
     fields = job[0].fields  # the others have as many steps and episodes
     task = resolve_task(fields["task"])
     step = costs.step(task)
-    episodes = _watched_episodes(fields, task) + _episodes(job[0].evaluations)
+    episodes = _episodes_in_training(fields, task) + _episodes(job[0].evaluations)
     evaluating = len(job) * episodes * (task.max_episode_steps or 1000) * step
     if fields["agent"] == "vpg":
         samples = inner_updates(fields) * fields["horizon"] * fields["trajectories"]
@@ -116,8 +116,8 @@ def inner_updates(fields: Mapping[str, Any]) -> int:
         chain = fields["inner_steps"] if fields["solver"] == "mixedne-ld" else halves
         return int(fields["steps"] * chain)
     cycles = -(-fields["steps"] // fields["collect_steps"])
-    idle = min(cycles, fields["update_after"] // fields["collect_steps"])
-    updates = (cycles - idle) * fields["updates"]
+    skipped = min(cycles, fields["update_after"] // fields["collect_steps"])
+    updates = (cycles - skipped) * fields["updates"]
     if fields["solver"] == "mixedne-ld":
         return _chain_steps(updates, fields["inner_growth"], fields["inner_max"])
     return int(halves * updates)
@@ -134,7 +134,7 @@ def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> f
 
 @lru_cache
 def _chain_steps(updates: int, growth: float, maximum: int) -> int:
-    """Σ K_t, t from one on."""
+    """Σ K_t over so many updates."""
     return int(warmup_steps(growth, maximum)(np.arange(1, updates + 1)).sum())
 
 
@@ -142,8 +142,8 @@ def _weights(sizes: Sequence[int]) -> int:
     return sum(a * b for a, b in pairwise(sizes))
 
 
-def _watched_episodes(fields: Mapping[str, Any], task: Task) -> int:
-    """Of the evaluations during training."""
+def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
+    """The episodes of the evaluations during training."""
     if not fields["evaluate_every"]:
         return 0
     shifts = 1

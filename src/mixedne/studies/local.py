@@ -1,8 +1,8 @@
 """The local executor: worker processes on this machine, one core each.
 
-JAX and NumPy's libraries are held to one thread in a worker, so that N workers do N times the
-work. A worker lives for many jobs. One that dies takes only its job with it, which is tried again;
-when the study's own process dies, the workers see it, save and go.
+JAX and NumPy's libraries are limited to one thread in a worker, so that N workers do N times the
+work. A worker does many jobs. If it dies, only its job is lost, and is tried again; if the study's
+own process dies, its workers notice it, save and end.
 """
 
 import contextlib
@@ -15,55 +15,54 @@ import sys
 import time
 from pathlib import Path
 
-from mixedne.studies.plan import run_to_json
-from mixedne.studies.schedule import Event, Job
-from mixedne.studies.store import StudyFolder
+from mixedne.studies.folder import StudyFolder
+from mixedne.studies.scheduler import Event, Job
 
 JOBS_PER_PROCESS = 50
-"""Then a fresh one takes over: what libraries keep does not pile up."""
+"""Then a new process takes over, so that what libraries keep does not pile up."""
 
 PATIENCE = 60.0
-"""Seconds in which workers that are told to stop may save."""
+"""Seconds that workers have to save when they are stopped."""
 
 ONE_THREAD = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("POLARS_MAX_THREADS", "NPROC"),
 )
-"""Held to one in a worker, whatever the user's environment says; the last is XLA's."""
+"""Set to 1 in a worker, whatever the user's environment says; the last is XLA's."""
 
 
 class LocalExecutor:
-    """So many worker processes."""
+    """A fixed number of worker processes."""
 
     def __init__(self, folder: StudyFolder, log: Path, workers: int) -> None:
         """Starts nothing yet."""
         self._folder, self._log, self._workers = folder, log, workers
-        self._all: list[_Worker] = []
+        self._processes: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
 
     def free(self) -> int:
         """How many more jobs it can take now."""
-        return self._workers - sum(worker.job is not None for worker in self._all)
+        return self._workers - sum(worker.job is not None for worker in self._processes)
 
     def start(self, job: Job) -> None:
         """Give the job to an idle worker, or to a new one."""
-        idle = next((worker for worker in self._all if worker.job is None), None)
+        idle = next((worker for worker in self._processes if worker.job is None), None)
         if idle is not None and idle.jobs >= JOBS_PER_PROCESS:
             self._remove(idle)
             idle = None
         if idle is None:
             idle = _Worker(self._folder, self._log)
-            self._all.append(idle)
+            self._processes.append(idle)
             self._selector.register(idle.output, selectors.EVENT_READ, idle)
         idle.give(job)
 
     def poll(self, seconds: float) -> list[Event]:
-        """What the workers have said, and which of them have died."""
+        """The workers' events; a worker that died has failed its job."""
         events = []
         for key, _ in self._selector.select(seconds):
             worker: _Worker = key.data
-            said, has_ended = worker.listen()
-            events += said
+            heard, has_ended = worker.listen()
+            events += heard
             if has_ended:
                 job = worker.job
                 self._remove(worker)
@@ -72,48 +71,67 @@ class LocalExecutor:
         return events
 
     def stop(self) -> None:
-        """Have every worker save and go; those that take too long are killed."""
+        """Have every worker save and end; those that take too long are killed."""
         try:
-            for worker in self._all:
+            for worker in self._processes:
                 worker.ask_to_stop()
             deadline = time.monotonic() + PATIENCE
-            for worker in self._all:
+            for worker in self._processes:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     worker.process.wait(max(0.0, deadline - time.monotonic()))
         finally:
-            for worker in self._all:
+            for worker in self._processes:
                 worker.process.kill()
-            for worker in list(self._all):
+            for worker in list(self._processes):
                 self._remove(worker)
 
     def _remove(self, worker: "_Worker") -> None:
         self._selector.unregister(worker.output)
-        self._all.remove(worker)
+        self._processes.remove(worker)
         worker.close()
 
 
-def environment(folder: StudyFolder) -> dict[str, str]:
-    """Of a worker."""
+def worker_environment() -> dict[str, str]:
+    """The environment variables of a worker."""
+    cache = compilation_cache()
     return {
         # Runs that differ in their seed alone share their compiled programs.
-        "JAX_COMPILATION_CACHE_DIR": str(folder.compiled.resolve()),
+        **({} if cache is None else {"JAX_COMPILATION_CACHE_DIR": str(cache)}),
         **os.environ,
         **dict.fromkeys(ONE_THREAD, "1"),
     }
 
 
+def compilation_cache() -> Path | None:
+    """The user's own folder for programs that JAX has compiled; None if there can be none.
+
+    The programs are executables: they never come from a study folder, which others may have
+    written, nor from a folder that others can write to.
+    """
+    home = os.environ.get("XDG_CACHE_HOME")
+    base = Path(home) if home and Path(home).is_absolute() else Path("~/.cache").expanduser()
+    path = base / "mixedne" / "compiled"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.stat()
+    except (OSError, RuntimeError):  # read-only, or no home at all
+        return None
+    is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return path if is_private else None
+
+
 class _Worker:
-    """One process, seen from outside."""
+    """A worker process, as the study sees it."""
 
     def __init__(self, folder: StudyFolder, log: Path) -> None:
-        with log.open("ab") as said:
+        with log.open("ab") as messages:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mixedne.studies.worker", str(folder.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
-                env=environment(folder),
-                start_new_session=True,  # Ctrl-C is the parent's to hear
+                stderr=messages,
+                env=worker_environment(),
+                start_new_session=True,  # Ctrl-C goes to the parent alone
             )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -126,23 +144,23 @@ class _Worker:
     def give(self, job: Job) -> None:
         self.job = job
         self.jobs += 1
-        line = json.dumps({"runs": [run_to_json(run) for run in job.runs]}) + "\n"
-        with contextlib.suppress(BrokenPipeError):  # it has died: its output says so, too
+        line = json.dumps({"runs": [run.to_json() for run in job.runs]}) + "\n"
+        with contextlib.suppress(BrokenPipeError):  # it has died, and its output ends as well
             self._input.write(line.encode())
             self._input.flush()
 
     def listen(self) -> tuple[list[Event], bool]:
-        """What it has said, and whether it has ended."""
+        """Its events, and whether it has ended."""
         content = self.output.read()
         self._heard += content or b""
         *lines, self._heard = self._heard.split(b"\n")
         events = []
         for line in lines:
-            said = json.loads(line)
+            event = json.loads(line)
             if self.job is None:
                 continue
-            kind = said.pop("event")
-            events.append(Event(self.job, kind, **said))
+            kind = event.pop("event")
+            events.append(Event(self.job, kind, **event))
             if kind != "progress":
                 self.job = None
         return events, content == b""
@@ -159,7 +177,7 @@ class _Worker:
             self.process.terminate()
 
     def close(self) -> None:
-        """Let it go: without its pipes, it ends."""
+        """Close its pipes, with which it ends."""
         for pipe in (self._input, self.output):
             with contextlib.suppress(OSError):
                 pipe.close()

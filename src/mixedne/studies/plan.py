@@ -1,9 +1,7 @@
-"""From a study to its runs: every combination once, each with an identifier of its own.
+"""From a study to its runs: every combination once.
 
-The identifier is a hash of the resolved configuration, so the same run has the same identifier in
-every study, and is done once. Fields without effect do not enter it, and neither do fields at the
-values of ``Config``'s own defaults: a later version may have more fields, and the old runs keep
-their identifiers.
+A run is known by its identifier (:mod:`mixedne.config.identity`), a hash of what determines its
+result: the same run has the same identifier in every study, and is trained once.
 """
 
 import dataclasses
@@ -11,12 +9,12 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 from mixedne.config import Config, configure, unused_fields
 from mixedne.config.compatible import LANES, compile_key
 from mixedne.config.identity import (
-    WITHOUT_RESULT,
     from_json,
     identifier,
     run_name,
@@ -29,34 +27,51 @@ from mixedne.tasks import resolve_task
 from mixedne.tasks.shifts import check_axes
 
 MAX_RUNS = 100_000
-"""More are taken for a slip."""
+"""A study with more is taken for a mistake."""
 
 
 @dataclass(frozen=True)
 class PlannedRun:
     """A run of a study."""
 
-    identifier: str
-    name: str
-    """Of its folder."""
     fields: Mapping[str, Any]
-    """Its configuration as ``config.json`` has it."""
+    """Its configuration as ``config.json`` holds it."""
     evaluations: tuple[Grid, ...] = ()
+
+    @cached_property
+    def identifier(self) -> str:
+        """The hash of what determines its result."""
+        return identifier(self.fields)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"{run_name(self.fields)}-{self.identifier}"
 
     @property
     def config(self) -> Config:
-        """Its configuration."""
+        """Its configuration, checked."""
         return from_json(self.fields)
 
     @property
     def case(self) -> tuple[Any, ...]:
-        """What is compared with its like: the choices, without the settings and the seed."""
+        """The choices, without the other settings and the seed: searches choose within a case."""
         return tuple(self.fields[name] for name in CASE)
 
-    @property
+    @cached_property
     def configuration(self) -> str:
-        """The same for runs that differ in their seed alone."""
+        """A hash that is equal for runs that differ in their seed alone."""
         return identifier({**self.fields, "seed": 0})
+
+    def to_json(self) -> dict[str, Any]:
+        """All that a worker needs to know."""
+        grids = [grid.to_json() for grid in self.evaluations]
+        return {"configuration": dict(self.fields), "evaluations": grids}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """The run that :meth:`to_json` describes."""
+        return cls(document["configuration"], tuple(map(Grid.from_json, document["evaluations"])))
 
 
 def expand(study: Study) -> list[PlannedRun]:
@@ -66,72 +81,27 @@ def expand(study: Study) -> list[PlannedRun]:
     else:
         blocks = [dataclasses.replace(block, seeds=study.search.seeds) for block in study.runs]
         runs = _expand(blocks, (study.search.evaluation,))
-    for block in study.runs:  # what a search would find out only in the end
+    for block in study.runs:  # a search would otherwise find a bad shift only at its end
         _check_evaluations(block, study.evaluations)
     return runs
 
 
-def planned(fields: Mapping[str, Any], evaluations: Sequence[Grid] = ()) -> PlannedRun:
-    """The run of a configuration, as JSON has it."""
-    found = identifier(fields)
-    return PlannedRun(found, f"{run_name(fields)}-{found}", fields, tuple(evaluations))
-
-
-def run_to_json(run: PlannedRun) -> dict[str, Any]:
-    """All that makes a run, to be sent elsewhere."""
-    grids = [dataclasses.asdict(grid) for grid in run.evaluations]
-    return {"configuration": dict(run.fields), "evaluations": grids}
-
-
-def run_from_json(document: Mapping[str, Any]) -> PlannedRun:
-    """The run that was sent."""
-
-    def tuples(grid: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: tuple(v) if isinstance(v, list) else v for name, v in grid.items()}
-
-    grids = [Grid(**tuples(grid)) for grid in document["evaluations"]]
-    return planned(document["configuration"], grids)
-
-
-def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
-    """What a worker does at a time: one run, or several that are trained together."""
-    listed: list[list[PlannedRun]] = []
+def group_runs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """The jobs of a plan: single runs, and VPG runs that one compiled program trains together."""
+    groups: list[list[PlannedRun]] = []
     open_groups: dict[str, list[PlannedRun]] = {}
     for run in runs:
         if run.fields["agent"] != "vpg":
-            listed.append([run])
+            groups.append([run])
             continue
-        grids = [dataclasses.asdict(grid) for grid in run.evaluations]
+        grids = [grid.to_json() for grid in run.evaluations]
         key = json.dumps([compile_key(run.fields), grids])
         group = open_groups.get(key)
         if group is None or len(group) == LANES:
             group = open_groups[key] = []
-            listed.append(group)
+            groups.append(group)
         group.append(run)
-    return listed
-
-
-def settings_in_words(runs: Iterable[PlannedRun]) -> dict[str, str]:
-    """By identifier, what tells a run's configuration from others of its case: ``eta=0.001``."""
-    cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
-    for run in runs:
-        cases.setdefault(run.case, []).append(run)
-    words = {}
-    for alike in cases.values():
-        differing = [
-            name
-            for name, value in alike[0].fields.items()
-            if name not in ("seed", *WITHOUT_RESULT)
-            and any(run.fields[name] != value for run in alike)
-        ]
-        for run in alike:
-            values = ((name, run.fields[name]) for name in differing)
-            words[run.identifier] = ", ".join(f"{name}={_word(value)}" for name, value in values)
-    return words
-
-
-def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return groups
 
 
 def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[PlannedRun]:
@@ -140,17 +110,17 @@ def _expand(blocks: Iterable[Block], evaluations: tuple[Grid, ...]) -> list[Plan
     for block in blocks:
         for fields in _configurations(block):
             for place, seed in enumerate(block.seeds):
-                run = planned({**fields, "seed": seed}, evaluations)
+                run = PlannedRun({**fields, "seed": seed}, evaluations)
                 found.setdefault(run.identifier, run)
                 order.setdefault(run.identifier, place)
             if len(found) > MAX_RUNS:
                 raise InvalidInputError(f"{block.place}: more than {MAX_RUNS} runs")
-    # Seed by seed, so that a study that is stopped has some of each kind.
+    # Seed by seed: a study that is stopped early has some runs of every kind.
     return sorted(found.values(), key=lambda run: order[run.identifier])
 
 
 def _configurations(block: Block) -> Iterator[dict[str, Any]]:
-    """Every configuration of a block once, at its first seed, as JSON has it."""
+    """Every configuration of a block once, at its first seed, as ``config.json`` holds it."""
     _check_overrides(block)
     seen = set()
     choices = itertools.product(
@@ -159,31 +129,31 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     )
     for task, agent, preset, delta, formulation, solver in choices:
         choice = _sensible(agent, solver, formulation, delta)
-        idle = unused_fields(agent, choice["solver"])
-        lists = [(name, values) for name, values in block.overrides if name not in idle]
+        unused = unused_fields(agent, choice["solver"])
+        lists = [(name, values) for name, values in block.overrides if name not in unused]
         for values in itertools.product(*(values for _, values in lists)):
-            wishes = dict(zip((name for name, _ in lists), values, strict=True))
-            key = repr((task, agent, preset, choice, wishes))
+            overrides = dict(zip((name for name, _ in lists), values, strict=True))
+            key = repr((task, agent, preset, choice, overrides))
             if key in seen:
                 continue
             seen.add(key)
+            overrides["seed"] = block.seeds[0]
             if block.steps is not None:
-                wishes.setdefault("steps", block.steps)
-            wishes.setdefault("seed", block.seeds[0])
+                overrides["steps"] = block.steps
             try:
-                config = configure(task, agent=agent, preset=preset, **choice, **wishes)
+                config = configure(task, agent=agent, preset=preset, **choice, **overrides)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}: {error}") from None
             yield to_json(config)
 
 
 def _check_overrides(block: Block) -> None:
-    """Refuse an override that has an effect in no run of the block."""
-    kinds = [unused_fields(agent, solver) for agent in block.agents for solver in block.solvers]
+    """Refuse an override that no run of the block uses."""
+    unused = [unused_fields(agent, solver) for agent in block.agents for solver in block.solvers]
     for name, _ in block.overrides:
-        if all(name in idle for idle in kinds):
+        if all(name in names for names in unused):
             raise InvalidInputError(
-                f"{block.place}, overrides: {name} has an effect only with {kinds[0][name]}"
+                f"{block.place}, overrides: {name} has an effect only with {unused[0][name]}"
             )
 
 

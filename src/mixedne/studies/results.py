@@ -1,13 +1,13 @@
 """``mixedne.results``: the evaluation tables of many runs as one.
 
 A study's data set is the ``evaluation.parquet`` files of its runs. Each is replaced whole, so the
-set can be read while the study runs. Runs are known by the hash of their configuration: the same
-run from two folders or machines counts once.
+set can be read while the study runs. A run is known by its identifier: the same run from two
+folders or machines counts once.
 """
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,19 @@ import polars as pl
 
 from mixedne.config import SETTINGS, Config
 from mixedne.config.identity import identifier
+from mixedne.config.wording import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
+from mixedne.evaluation.statistics import (
+    METHOD,
+    TASK,
+    nominal_world,
+    over_episodes,
+    over_shifts,
+    shift_columns,
+)
 from mixedne.evaluation.table import SCHEMA, read_table
-from mixedne.studies.store import EVALUATION, StudyFolder
-from mixedne.tasks.toy import NOMINAL_RHO
-
-EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
-"""The columns that tell an episode from all others."""
+from mixedne.studies.folder import EVALUATION, StudyFolder
+from mixedne.studies.plan import PlannedRun
 
 
 def results(
@@ -31,9 +36,9 @@ def results(
     """The evaluation tables of all runs in these folders: one row per episode, none twice.
 
     Args:
-      paths: study folders, folders of run folders, or run folders. Where two hold the same
-        episode, the first one's row counts.
-      study: only the runs of this study, as its folder's plan has them.
+      paths: study folders, folders of run folders, or run folders. If two hold the same episode,
+        the first one's row counts.
+      study: only the runs of this study, as the plan in its folder lists them.
       settings: fields of the configuration to add as columns, e.g. ``["sigma0", "sigma"]``.
     """
     if not paths:
@@ -67,36 +72,39 @@ def run_folders(path: Path) -> Iterator[Path]:
             yield folder
 
 
-def nominal_rows(table: pl.DataFrame) -> pl.DataFrame:
-    """The episodes in worlds as they were trained in."""
-    rho = pl.col("rho")
-    return table.filter(
-        pl.col("mass") == 1,
-        pl.col("friction") == 1,
-        pl.col("noise") == 0,
-        rho.is_null() | (rho == NOMINAL_RHO),
-        pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null(),
-    )
-
-
-def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) -> pl.DataFrame:
+def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:
     """One row per task and method: its return in the nominal world, over all shifts, at the worst.
 
-    Episodes are averaged within a run and shift first, then shifts within a run, then runs. Runs
-    with other ``settings``, words by identifier, have a row of their own.
+    Episodes are averaged within a run and shift first, then shifts within a run, then runs. If the
+    study's ``runs`` of one method differ in a setting, each of its values has a row.
     """
     key = [*TASK, *METHOD, "settings", "acting"]
-    words = pl.col("identifier").replace_strict(settings or {}, default="", return_dtype=pl.String)
+    words = pl.col("identifier").replace_strict(_settings(runs), default="", return_dtype=pl.String)
     table = table.with_columns(settings=words)
-    mean = pl.col("return").mean()
-    by_shift = table.group_by(*key, "identifier", *SHIFT[:-1]).agg(mean)
-    by_run = by_shift.group_by(*key, "identifier").agg(
-        mean.alias("mean"), pl.col("return").min().alias("worst")
+    shifts = [name for name in shift_columns(table.columns) if name not in key]
+    scores = over_shifts(
+        over_episodes(table, [*key, "identifier", *shifts]), [*key, "identifier"]
+    ).select(*key, "identifier", mean="mean_return", worst="worst_return")
+    run = ["identifier", "acting"]
+    nominal = over_episodes(table.filter(nominal_world(table.columns)), run)
+    whole = scores.join(
+        nominal.select(*run, nominal="mean_return"), on=run, how="left", nulls_equal=True
     )
-    nominal = nominal_rows(table).group_by("identifier", "acting").agg(mean.alias("nominal"))
-    whole = by_run.join(nominal, on=["identifier", "acting"], how="left", nulls_equal=True)
     values = pl.col("nominal", "mean", "worst").mean()
     return whole.group_by(key).agg(pl.len().alias("runs"), values).sort(key)
+
+
+def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
+    """By identifier, the settings in which a run differs from others of its case, in words."""
+    cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
+    for run in runs:
+        cases.setdefault(run.case, []).append(run)
+    return {
+        run.identifier: settings_in_words(run.fields, names)
+        for group in cases.values()
+        for names in [differing(run.fields for run in group)]
+        for run in group
+    }
 
 
 def _collect(
@@ -104,21 +112,18 @@ def _collect(
 ) -> pl.DataFrame:
     """Read all files, and add to each row what is known of its run."""
     added = [name for name in dict.fromkeys(settings) if name not in SCHEMA]
-    columns = ["identifier", *SCHEMA, *added]
     if not files:
         types = {name: _setting_type(name) for name in added}
         return pl.DataFrame(schema={"identifier": pl.String, **SCHEMA, **types})
     names = [str(file) for file in files]
     known = pl.DataFrame(
         [{"file": n, **row} for n, row in zip(names, rows, strict=True)], infer_schema_length=None
-    )
-    table = _read(names).join(
-        known.select("file", *(name for name in known.columns if name in columns)),
-        on="file",
-        maintain_order="left",
-        suffix="_set",
-    )
-    return table.select(columns).unique(EPISODE, keep="first", maintain_order=True)
+    ).select("file", "identifier", *added)
+    table = _read(names)
+    episode = ["identifier", *shift_columns(table.columns), "episode", "episode_seed"]
+    columns = ["identifier", *table.drop("file").columns, *added]
+    joined = table.join(known, on="file", maintain_order="left").select(columns)
+    return joined.unique(episode, keep="first", maintain_order=True)
 
 
 def _setting_type(name: str) -> Any:
@@ -128,18 +133,14 @@ def _setting_type(name: str) -> Any:
 
 
 def _read(names: list[str]) -> pl.DataFrame:
-    """All tables at once; one by one if one of them is damaged, which is left out."""
-    wanted = [*SCHEMA, "file"]
-    try:
-        return pl.read_parquet(names, glob=False, include_file_paths="file").select(wanted)
-    except (OSError, pl.exceptions.PolarsError):
-        tables = []
+    """All tables as one, without those that are damaged."""
+    tables = [pl.DataFrame(schema={**SCHEMA, "file": pl.String})]
     for name in names:
         try:
             tables.append(read_table(Path(name)).with_columns(file=pl.lit(name)))
         except InvalidInputError as error:
             warnings.warn(f"{error}; its rows are left out", stacklevel=4)
-    return pl.concat(tables) if tables else pl.DataFrame(schema={**SCHEMA, "file": pl.String})
+    return pl.concat(tables, how="diagonal")
 
 
 def _configuration(folder: Path) -> dict[str, Any] | None:
@@ -153,7 +154,7 @@ def _configuration(folder: Path) -> dict[str, Any] | None:
 
 
 def _planned(paths: Iterable[Path], study: str) -> set[str]:
-    """Identifiers of the runs that the folders' plans of a study name."""
+    """The identifiers of the runs in the folders' plans of a study."""
     plans = [StudyFolder(path).studies / f"{study}.json" for path in paths]
     there = [plan for plan in plans if plan.is_file()]
     if not there:

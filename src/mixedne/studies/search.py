@@ -9,14 +9,15 @@ shifts.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite, nan
 from typing import Any
 
 import polars as pl
 
 from mixedne.config import presets
+from mixedne.evaluation.statistics import nominal_returns
 from mixedne.evaluation.sweep import episode_seed
-from mixedne.studies.plan import PlannedRun, planned
-from mixedne.studies.results import nominal_rows
+from mixedne.studies.plan import PlannedRun
 from mixedne.studies.spec import CASE, Search, Study
 from mixedne.tasks import resolve_task
 
@@ -30,22 +31,24 @@ class Choice:
     candidates: int
     """Configurations that could be chosen: those with a return for every seed."""
     chosen: Mapping[str, Any]
-    """The values searched, as chosen."""
+    """The chosen values of the fields that were searched."""
     mean_return: float
-    """Of the chosen one, in the nominal world, over the search's seeds."""
+    """The chosen configuration's mean return in the nominal world, over the search's seeds."""
     paper: Mapping[str, Any] | None
     """What the paper's tables have for the case, if they have it."""
     fields: Mapping[str, Any]
-    """The whole configuration chosen."""
+    """The whole chosen configuration."""
 
 
 def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> list[Choice]:
     """The best configuration of each case whose runs are all in the table.
 
-    A configuration of which a run is missing, or has returns that are no numbers, is not chosen;
-    a case that has no other is left out. Of equal ones, the first is chosen.
+    A configuration is not chosen if one of its runs is missing or has a return that is not finite;
+    a case without any other is left out. Of equal ones, the first is chosen.
     """
-    returns = nominal_returns(search, table)
+    seeds = [episode_seed(search.seed, number) for number in range(search.episodes)]
+    found = nominal_returns(table, ["identifier"], seeds).filter(episodes=search.episodes)
+    returns = dict(found.select("identifier", "mean_return").iter_rows())
     cases: dict[tuple[Any, ...], dict[str, list[PlannedRun]]] = defaultdict(dict)
     for run in runs:
         cases[run.case].setdefault(run.configuration, []).append(run)
@@ -56,34 +59,22 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
     ]
 
 
-def nominal_returns(search: Search, table: pl.DataFrame) -> dict[str, float]:
-    """Mean return of each run's nominal episodes, by identifier; no other row has a say."""
-    seeds = [episode_seed(search.seed, number) for number in range(search.episodes)]
-    rows = nominal_rows(table).filter(
-        pl.col("acting") == "mean", pl.col("episode_seed").is_in(seeds)
-    )
-    rows = rows.unique(["identifier", "episode_seed"], maintain_order=True)
-    means = rows.group_by("identifier").agg(pl.len(), pl.col("return").mean())
-    whole = means.filter(pl.col("len") == search.episodes, pl.col("return").is_finite())
-    return dict(whole.select("identifier", "return").iter_rows())
-
-
-def reported(study: Study, choices: Sequence[Choice]) -> list[PlannedRun]:
-    """The runs that the chosen configurations are reported on."""
+def reported_runs(study: Study, choices: Sequence[Choice]) -> list[PlannedRun]:
+    """The runs on which the chosen configurations are reported."""
     return [
-        planned({**choice.fields, "seed": seed}, study.evaluations)
+        PlannedRun({**choice.fields, "seed": seed}, study.evaluations)
         for seed in study.runs[0].seeds
         for choice in choices
     ]
 
 
-def expected(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """As many runs as will be reported, before it is known which: for estimates."""
+def expected_runs(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """As many runs as will be reported, before the choice is known: for estimates."""
     if study.search is None:
         return []
     first = {run.case: run for run in reversed(runs)}
     return [
-        planned({**run.fields, "seed": seed}, study.evaluations)
+        PlannedRun({**run.fields, "seed": seed}, study.evaluations)
         for run in first.values()
         for seed in study.runs[0].seeds
     ]
@@ -94,7 +85,7 @@ def _choose(
 ) -> Choice | None:
     scores = [
         sum(returns[run.identifier] for run in runs) / len(runs)
-        if all(run.identifier in returns for run in runs)
+        if all(isfinite(returns.get(run.identifier, nan)) for run in runs)
         else None
         for runs in candidates
     ]

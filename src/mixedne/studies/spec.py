@@ -1,13 +1,13 @@
 """A study file: what to train, how to evaluate it, what to search.
 
 The file is TOML; ``docs/studies.md`` describes it. Reading checks the form: names, types, empty
-lists. Values that make no run are found when the study is expanded (``plan``). Every error is one
-sentence that begins with the place in the file.
+lists. Values from which no run can be made are found when the study is expanded (``plan``). Every
+error is one sentence that begins with the place in the file.
 """
 
 import contextlib
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
@@ -16,15 +16,16 @@ from typing import Any
 from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
+from mixedne.shifts import PARAMETERS, Axis
 
 CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
-"""The choices of a run; lists of their own in a study file."""
+"""The choices of a run; a study file has a list for each."""
 
 OWN_NAMES = ("-reported", "-chosen")
-"""What a search adds to its name for plans of its own."""
+"""What a search appends to its name for further files."""
 
 MAX_SEEDS = 100_000
-"""More are taken for a slip."""
+"""More are taken for a mistake."""
 
 OVERRIDES = {
     field.name: isinstance(field.default, tuple)
@@ -42,7 +43,7 @@ class Block:
     """One ``[[runs]]`` table: every list in it is crossed with every other."""
 
     place: str
-    """Where it stands, for messages."""
+    """Its place in the file, for messages."""
     tasks: tuple[str, ...]
     agents: tuple[str, ...] = ("ddpg",)
     solvers: tuple[str, ...] = ("mixedne-ld",)
@@ -51,7 +52,7 @@ class Block:
     presets: tuple[str, ...] = ("paper",)
     seeds: tuple[int, ...] = (0,)
     steps: int | None = None
-    """None is the preset's."""
+    """None takes the preset's."""
     overrides: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     """Fields of the configuration with the values that they take in turn."""
 
@@ -61,15 +62,18 @@ class Search:
     """How to choose among configurations: by nominal return, on seeds of its own."""
 
     seeds: tuple[int, ...]
-    """Of the runs that are compared; the chosen ones are reported on the blocks' seeds."""
+    """Seeds of the runs that are compared; the chosen ones are reported on the blocks' seeds."""
     episodes: int = 20
-    """Nominal episodes of each run compared."""
+    """Nominal episodes of each run that is compared."""
     seed: int = 1
-    """Of these episodes."""
+    """The seed of these episodes."""
+
+    def __post_init__(self) -> None:
+        _ = self.evaluation  # checks the numbers
 
     @property
     def evaluation(self) -> Grid:
-        """The nominal world alone: no shift can have a say."""
+        """The nominal world alone: no shift influences the choice."""
         return Grid(episodes=self.episodes, seed=self.seed)
 
 
@@ -96,12 +100,10 @@ class Study:
 
         Seeds count up from the first; those of a search stay.
         """
-        known_agents = list(dict.fromkeys(name for block in self.runs for name in block.agents))
-        known_solvers = list(dict.fromkeys(name for block in self.runs for name in block.solvers))
-        for name in agents:
-            check_choice(f"an agent of the study {self.name}", name, known_agents)
-        for name in solvers:
-            check_choice(f"a solver of the study {self.name}", name, known_solvers)
+        for one, many, names in (("an agent", "agents", agents), ("a solver", "solvers", solvers)):
+            known = dict.fromkeys(name for block in self.runs for name in getattr(block, many))
+            for name in names:
+                check_choice(f"{one} of the study {self.name}", name, known)
         check_number("seeds", 1 if seeds is None else seeds, at_least=1, at_most=MAX_SEEDS)
         blocks = [
             replace(
@@ -109,7 +111,9 @@ class Study:
                 tasks=tasks or block.tasks,
                 agents=tuple(name for name in block.agents if not agents or name in agents),
                 solvers=tuple(name for name in block.solvers if not solvers or name in solvers),
-                seeds=_count_from(block.seeds, seeds),
+                seeds=block.seeds
+                if seeds is None
+                else tuple(range(block.seeds[0], block.seeds[0] + seeds)),
                 steps=block.steps if steps is None else steps,
             )
             for block in self.runs
@@ -127,16 +131,28 @@ def named_studies() -> list[str]:
     return sorted(Path(str(file)).stem for file in NAMED.iterdir() if file.name.endswith(".toml"))
 
 
-def find_study(name: str) -> Study:
-    """The study that ships under a name, or that a ``.toml`` file holds."""
-    if name.endswith(".toml"):
-        try:
-            content = Path(name).read_bytes()
-        except OSError as error:
-            raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from None
-        return parse_study(content, Path(name).stem, name)
-    check_choice("a study without .toml", name, named_studies())
-    return parse_study((NAMED / f"{name}.toml").read_bytes(), name, f"{name}.toml")
+def find_study(name: str, *, allow_import: bool = False) -> Study:
+    """The study that ships under a name, or that a ``.toml`` file holds.
+
+    A task ``module:Id`` runs the code of a module: in a file it is refused, unless the user
+    allows it.
+    """
+    if not name.endswith(".toml"):
+        check_choice("a study without .toml", name, named_studies())
+        return parse_study((NAMED / f"{name}.toml").read_bytes(), name, f"{name}.toml")
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from None
+    study = parse_study(content, Path(name).stem, name)
+    for block in study.runs:
+        for task in block.tasks:
+            if ":" in task and not allow_import:
+                raise InvalidInputError(
+                    f"{block.place}: the task {task!r} runs the code of a module: pass "
+                    "--allow-import if you trust the file"
+                )
+    return study
 
 
 def parse_study(content: bytes, name: str, file: str) -> Study:
@@ -148,24 +164,26 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
     try:
         document = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{file} is no TOML: {_first_lower(str(error))}") from None
-    top = _Table(file, document, ("about", "runs", "evaluations", "search"))
-    blocks = [_read_block(table) for table in top.tables("runs", [f.name for f in fields(Block)])]
-    if not blocks:
-        raise InvalidInputError(f"{file}: there must be at least one [[runs]] table")
-    names = [f.name for f in fields(Grid) if f.name not in ("body_masses", "geom_frictions")]
-    evaluations = [_read_grid(table) for table in top.tables("evaluations", names)]
-    searches = top.tables("search", [f.name for f in fields(Search)])
-    if len(searches) > 1:
-        raise InvalidInputError(f"{file}: there can be only one [search] table")
-    study = Study(
-        name=name,
-        about=top.text("about", ""),
-        runs=tuple(blocks),
-        evaluations=tuple(dict.fromkeys(evaluations)),
-        search=_read_search(searches[0]) if searches else None,
-    )
-    with _at(file):
+        reason = str(error)
+        raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
+    with _located(file):
+        top = _read(document, {"about": _text, **dict.fromkeys(_TABLES, _tables)})
+    found = {
+        name: [_read_table(f"{file}, {place}", name, part) for place, part in top.get(name, [])]
+        for name in _TABLES
+    }
+    with _located(file):
+        if not found["runs"]:
+            raise InvalidInputError("there must be at least one [[runs]] table")
+        if len(found["search"]) > 1:
+            raise InvalidInputError("there can be only one [search] table")
+        study = Study(
+            name=name,
+            about=top.get("about", ""),
+            runs=tuple(found["runs"]),
+            evaluations=tuple(dict.fromkeys(found["evaluations"])),
+            search=next(iter(found["search"]), None),
+        )
         check_seeds(study)
     return study
 
@@ -183,150 +201,57 @@ def check_seeds(study: Study) -> None:
         )
 
 
-def _read_block(table: "_Table") -> Block:
-    lists: dict[str, Any] = {
-        name: table.several(name, kind)
-        for name, kind in (
-            *((name, str) for name in ("agents", "solvers", "formulations", "presets")),
-            ("deltas", float),
-        )
-        if name in table.content
-    }
-    if "tasks" not in table.content:
-        raise InvalidInputError(f"{table.place}: tasks are missing, e.g. tasks = ['Hopper-v5']")
-    if "seeds" in table.content:
-        lists["seeds"] = table.seeds("seeds")
-    return Block(
-        place=table.place,
-        tasks=table.several("tasks", str),
-        steps=table.whole("steps", None),
-        overrides=table.overrides("overrides"),
-        **lists,
-    )
+# A table of the file is a set of fields, each with a reader of (name, value).
+
+_Reader = Callable[[str, Any], Any]
 
 
-def _read_grid(table: "_Table") -> Grid:
-    values: dict[str, Any] = dict(table.content)
-    with _at(table.place):
-        for axis in ("mass", "friction", "noise", "rho"):
-            if axis in values:
-                _refuse_booleans(axis, values[axis])
-                values[axis] = grid_values(axis, values[axis])
-        for name, kind in (("mass_mode", str), ("stochastic", bool)):
-            if name in values:
-                _check_kind(name, values[name], kind)
-        for name in ("episodes", "seed"):
-            if name in values:
-                values[name] = table.whole(name, None)
-        return Grid(**values)
+def _read(content: Mapping[str, Any], readers: Mapping[str, _Reader]) -> dict[str, Any]:
+    """The values of a table; refuses fields that it does not have."""
+    for name in content:
+        check_choice("a field", name, readers)
+    return {name: readers[name](name, value) for name, value in content.items()}
 
 
-def _read_search(table: "_Table") -> Search:
-    if "seeds" not in table.content:
-        raise InvalidInputError(f"{table.place}: seeds are missing, e.g. seeds = [1000, 1001]")
-    values = {name: table.whole(name, None) for name in table.content if name != "seeds"}
-    search = Search(seeds=table.seeds("seeds"), **values)  # type: ignore[arg-type]
-    with _at(table.place):
-        _ = search.evaluation
-    return search
-
-
-class _Table:
-    """A table of the file, read with messages that say where it stands."""
-
-    def __init__(self, place: str, content: Any, known: Iterable[str]) -> None:
-        """Refuses fields that are not known."""
-        self.place, self.content = place, content
-        with _at(place):
-            for name in content:
-                check_choice("a field", name, [name for name in known if name != "place"])
-
-    def tables(self, name: str, known: Iterable[str]) -> list["_Table"]:
-        """The tables called so: ``[[name]]``, or one ``[name]``."""
-        found = self.content.get(name, [])
-        if isinstance(found, dict):
-            return [_Table(f"{self.place}, [{name}]", found, known)]
-        if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
-            raise InvalidInputError(f"{self.place}: {name} must be tables, [[{name}]]")
-        return [
-            _Table(f"{self.place}, [[{name}]] {number}", part, known)
-            for number, part in enumerate(found, 1)
-        ]
-
-    def text(self, name: str, default: str) -> str:
-        with _at(self.place):
-            return str(_check_kind(name, self.content.get(name, default), str))
-
-    def whole(self, name: str, default: int | None) -> int | None:
-        if name not in self.content:
-            return default
-        with _at(self.place):
-            return int(_check_kind(name, self.content[name], int))
-
-    def several(self, name: str, kind: type) -> tuple[Any, ...]:
-        """A list of one kind, with something in it."""
-        with _at(self.place):
-            parts = _check_list(name, self.content[name])
-            return tuple(kind(_check_kind(f"every one of {name}", part, kind)) for part in parts)
-
-    def seeds(self, name: str) -> tuple[int, ...]:
-        """Seeds from a list of them, or from their number."""
-        given = self.content[name]
-        with _at(self.place):
-            if isinstance(given, int) and not isinstance(given, bool):
-                check_number(name, given, at_least=1, at_most=MAX_SEEDS)
-                return tuple(range(given))
-            seeds = self.several(name, int)
-            check_number(name, seeds, at_least=0, at_most=MAX_SEED)
-            return seeds
-
-    def overrides(self, name: str) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """Fields with the values that they take in turn: a list is several."""
-        given = self.content.get(name, {})
-        if not isinstance(given, dict):
-            raise InvalidInputError(f"{self.place}: {name} must be a table, not {given!r}")
-        found = []
-        with _at(f"{self.place}, {name}"):
-            for key, value in given.items():
-                check_choice("a field", key, OVERRIDES)
-                values = _check_list(key, value) if isinstance(value, list) else [value]
-                if OVERRIDES[key] and isinstance(value, list) and not isinstance(value[0], list):
-                    values = [values]  # one list, not several values
-                found.append((key, tuple(values)))
-        return tuple(found)
+def _read_table(place: str, name: str, content: Mapping[str, Any]) -> Any:
+    """A ``[[runs]]``, ``[[evaluations]]`` or ``[search]`` table as what it describes."""
+    readers, required, make = _TABLES[name]
+    with _located(place):
+        values = _read(content, readers)
+        for missing, example in required.items():
+            if missing not in values:
+                raise InvalidInputError(f"{missing} are missing, e.g. {missing} = {example}")
+        return make(place=place, **values) if make is Block else make(**values)
 
 
 @contextlib.contextmanager
-def _at(place: str) -> Iterator[None]:
-    """Begin the message of a user's error with its place in the file."""
+def _located(place: str) -> Iterator[None]:
+    """Begin the message of an error with its place in the file."""
     try:
         yield
     except InvalidInputError as error:
         if str(error).startswith(place):
             raise
-        raise InvalidInputError(f"{place}: {error}") from None
+        separator = "" if str(error).startswith(",") else ": "
+        raise InvalidInputError(f"{place}{separator}{error}") from None
 
 
-def _check_kind(name: str, value: Any, kind: type) -> Any:
-    fits: Callable[[Any], bool] = {
-        str: lambda x: isinstance(x, str),
-        bool: lambda x: isinstance(x, bool),
-        int: lambda x: isinstance(x, int) and not isinstance(x, bool),
-        float: lambda x: isinstance(x, int | float) and not isinstance(x, bool),
-    }[kind]
-    if fits(value):
-        return value
-    words = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
-    raise InvalidInputError(f"{name} must be {words[kind]}, not {value!r}")
+def _one(words: str, *types: type) -> _Reader:
+    """A reader of a single value of the last of these types."""
+
+    def read(name: str, value: Any) -> Any:
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise InvalidInputError(f"{name} must be {words}, not {value!r}")
+        return types[-1](value)
+
+    return read
 
 
-def _refuse_booleans(name: str, value: Any) -> None:
-    """Python would take them for 0 and 1."""
-    if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
-        raise InvalidInputError(f"{name} must be numbers, not {value!r}")
+_text, _boolean = _one("a text", str), _one("true or false", bool)
+_integer, _number = _one("a whole number", int), _one("a number", int, float)
 
 
-def _check_list(name: str, value: Any) -> list[Any]:
+def _list(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidInputError(f"{name} must be a list, not {value!r}")
     if not value:
@@ -334,9 +259,100 @@ def _check_list(name: str, value: Any) -> list[Any]:
     return value
 
 
-def _count_from(seeds: tuple[int, ...], count: int | None) -> tuple[int, ...]:
-    return seeds if count is None else tuple(range(seeds[0], seeds[0] + count))
+def _many(read: _Reader) -> _Reader:
+    """A reader of a list that is not empty."""
+    return lambda name, value: tuple(
+        read(f"every one of {name}", part) for part in _list(name, value)
+    )
 
 
-def _first_lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _seeds(name: str, value: Any) -> tuple[int, ...]:
+    """Seeds from a list, or from their number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        check_number(name, value, at_least=1, at_most=MAX_SEEDS)
+        return tuple(range(value))
+    seeds: tuple[int, ...] = _many(_integer)(name, value)
+    check_number(name, seeds, at_least=0, at_most=MAX_SEED)
+    return seeds
+
+
+def _overrides(name: str, value: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Fields, each with the values that it takes in turn; a list is several values."""
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{name} must be a table, not {value!r}")
+    found = []
+    with _located(f", {name}"):
+        for key, given in value.items():
+            check_choice("a field", key, OVERRIDES)
+            values = _list(key, given) if isinstance(given, list) else [given]
+            if OVERRIDES[key] and isinstance(given, list) and not isinstance(given[0], list):
+                values = [values]  # the list is one value
+            found.append((key, tuple(values)))
+    return tuple(found)
+
+
+def _axis(name: str, value: Any) -> tuple[float, ...]:
+    """The numbers of a shift; true and false, which Python takes for 1 and 0, are refused."""
+    if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
+        raise InvalidInputError(f"{name} must be numbers, not {value!r}")
+    return grid_values(name, value)
+
+
+def _shifts(name: str, value: Any) -> dict[str, tuple[float, ...]]:
+    """Values by any axis, e.g. ``{"mass[torso]" = "0.5:2:4"}``."""
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{name} must be a table as {{ mass = [1, 2] }}, not {value!r}")
+    with _located(f", {name}"):
+        return {str(Axis.parse(axis)): _axis(axis, numbers) for axis, numbers in value.items()}
+
+
+def _make_grid(shifts: Mapping[str, tuple[float, ...]] | None = None, **values: Any) -> Grid:
+    for axis in shifts or {}:
+        if axis in values:
+            raise InvalidInputError(f"{axis} is twice among the shifts: give one of each")
+        if axis not in PARAMETERS:
+            raise InvalidInputError(f"studies have no axis {axis}")
+    return Grid(**{**values, **(shifts or {})})
+
+
+def _tables(name: str, value: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The tables ``[[name]]``, or one ``[name]``, with their places."""
+    if isinstance(value, dict):
+        return [(f"[{name}]", value)]
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise InvalidInputError(f"{name} must be tables, [[{name}]]")
+    return [(f"[[{name}]] {number}", part) for number, part in enumerate(value, 1)]
+
+
+_TABLES: dict[str, tuple[dict[str, _Reader], dict[str, str], Callable[..., Any]]] = {
+    "runs": (
+        {
+            **dict.fromkeys(("tasks", "agents", "solvers", "formulations"), _many(_text)),
+            "deltas": _many(_number),
+            "presets": _many(_text),
+            "seeds": _seeds,
+            "steps": _integer,
+            "overrides": _overrides,
+        },
+        {"tasks": "['Hopper-v5']"},
+        Block,
+    ),
+    "evaluations": (
+        {
+            **dict.fromkeys(PARAMETERS, _axis),
+            "shifts": _shifts,
+            "mass_mode": _text,
+            "episodes": _integer,
+            "seed": _integer,
+            "stochastic": _boolean,
+        },
+        {},
+        _make_grid,
+    ),
+    "search": (
+        {"seeds": _seeds, "episodes": _integer, "seed": _integer},
+        {"seeds": "[1000, 1001]"},
+        Search,
+    ),
+}
+"""By name of a table: its fields, those that it must have with an example, and its class."""

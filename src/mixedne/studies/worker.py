@@ -1,8 +1,7 @@
-"""A worker process: jobs come as lines of JSON on stdin, what becomes of them goes to stdout.
+"""A worker process: reads jobs as lines of JSON from stdin, and reports events on stdout.
 
-``python -m mixedne.studies.worker STUDY_FOLDER``. When stdin ends, the one who gave the jobs has
-gone, or has no more: a job under way is saved and given up. A signal to stop (SIGTERM) does the
-same.
+``python -m mixedne.studies.worker STUDY_FOLDER``. When stdin ends, the study has no more jobs or
+its process has died: the running job is saved and ended. SIGTERM does the same.
 """
 
 import contextlib
@@ -13,25 +12,25 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from pathlib import Path
 from typing import IO, Any
 
-from mixedne.errors import InvalidInputError, TrainingError
-from mixedne.studies.plan import run_from_json
-from mixedne.studies.store import Locks, StudyFolder
+from mixedne.errors import InvalidInputError
+from mixedne.studies.folder import Locks, StudyFolder
+from mixedne.studies.jobs import is_being_trained, throttled, try_job
+from mixedne.studies.plan import PlannedRun
 
 PATIENCE = 60
-"""Seconds in which a job that is given up may save itself."""
+"""Seconds in which a job that is to end can save itself."""
 
-TELL_EVERY = 0.5
+REPORT_EVERY = 0.5
 """Seconds between two reports of progress."""
 
 
 def main() -> int:
-    """Do jobs until there are no more."""
-    # Whatever a library prints must not get between the reports.
-    reports = os.fdopen(os.dup(1), "w", buffering=1)
+    """Run jobs until there are no more."""
+    # Whatever a library prints must not get between the events.
+    events = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     lines: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read, args=(sys.stdin, lines), daemon=True).start()
@@ -39,57 +38,40 @@ def main() -> int:
     locks = Locks(folder.locks)
     try:
         while line := lines.get():
-            print(json.dumps(_answer(json.loads(line), folder, locks, reports)), file=reports)
+            print(json.dumps(run_one(json.loads(line), folder, locks, events)), file=events)
     except (KeyboardInterrupt, BrokenPipeError):
         sys.stderr.flush()
         os._exit(130)  # a compiled program may still run in a thread, and crash on the way out
     return 0
 
 
-def _answer(job: Any, folder: StudyFolder, locks: Locks, reports: IO[str]) -> dict[str, Any]:
-    """Do one job; what became of it."""
-    runs = [run_from_json(document) for document in job["runs"]]
+def run_one(job: Any, folder: StudyFolder, locks: Locks, events: IO[str]) -> dict[str, Any]:
+    """Run one job, reporting its progress; returns its last event."""
+    runs = [PlannedRun.from_json(document) for document in job["runs"]]
     folders = [folder.run_folder(run) for run in runs]
-    told = 0.0
 
-    def tell(what: str, done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= TELL_EVERY:
-            told = time.monotonic()
-            report = {"event": "progress", "what": what, "done": done, "total": total}
-            # Where nobody listens any more, stdin has ended, too: the job is saved for that.
-            with contextlib.suppress(BrokenPipeError):
-                print(json.dumps(report), file=reports)
-
-    from mixedne.studies.work import do_job, is_being_trained
+    def report(stage: str, done: int, total: int) -> None:
+        event = {"event": "progress", "stage": stage, "done": done, "total": total}
+        # If nobody reads any more, stdin has ended as well, and that saves the job.
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(event), file=events)
 
     try:
-        if not locks.take(runs):
+        if not locks.acquire(runs):
             return {"event": "held"}
-    except InvalidInputError as error:
-        return {"event": "failed", "error": str(error)}
+    except InvalidInputError as refused:
+        return {"event": "failed", "error": str(refused)}
     try:
         if any(is_being_trained(path) for path in folders):
             return {"event": "held"}
-        do_job(runs, folders, tell)
-    except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
-        _log(f"{runs[0].name}: {error}")
-        return {"event": "failed", "error": str(error) or "out of memory"}
-    except Exception as error:
-        _log(traceback.format_exc())
-        return {"event": "failed", "error": f"{type(error).__name__}: {error}"}
+        error = try_job(runs, folders, throttled(report, REPORT_EVERY))
     finally:
-        locks.free(runs)
-    return {"event": "finished"}
-
-
-def _log(text: str) -> None:
-    with contextlib.suppress(OSError):  # a full disk must not hide what it has done
-        print(text, file=sys.stderr)
+        locks.release(runs)
+    return {"event": "failed", "error": error} if error else {"event": "finished"}
 
 
 def _read(stdin: IO[str], lines: "queue.Queue[str]") -> None:
-    """Pass jobs on; at the end, have the job under way saved and given up."""
+    """Pass jobs on; at the end of stdin, have the running job saved and ended."""
     for line in stdin:
         lines.put(line)
     lines.put("")

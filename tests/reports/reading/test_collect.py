@@ -139,7 +139,7 @@ def test_over_all_tasks_the_probability_is_averaged(tmp_path: Path) -> None:
     expected = Bootstrap().improvement([(x, y) for x, y in pairs])
     rows = collect([tmp_path]).summary.filter(pl.col("task").is_null(), statistic="mean").to_dicts()
     assert [(row["solver"], row["axis"], row["seeds"]) for row in rows] == [
-        ("mixedne-ld", "mass", 6)
+        ("mixedne-ld", "mass", len(SEEDS))  # of each task, not of all together
     ]
     assert rows[0]["improvement"] == expected.value
     assert 0 <= rows[0]["improvement_low"] <= expected.value <= rows[0]["improvement_high"] <= 1

@@ -123,7 +123,7 @@ def over_tasks(scores: pl.DataFrame, single: pl.DataFrame) -> pl.DataFrame:
             for task in own["task"]
         ]  # fmt: skip
         found = Bootstrap().improvement(pairs)
-        seeds = sum(len(x) for x, _ in pairs)
+        seeds = min(len(x) for x, _ in pairs)
         rows.append({**key, "baseline": baseline, "seeds": seeds, **_improvement(found)})
     return pl.DataFrame(rows, schema=_TYPES).select(list(SUMMARY))
 

@@ -1,18 +1,16 @@
-"""The study folder: where runs lie, which are finished, and who works on them.
+"""The study folder: where runs are, which are finished, and who works on them.
 
-``runs/NAME-IDENTIFIER/``   ordinary run folders; studies on one folder share them
+``runs/NAME-IDENTIFIER/``   ordinary run folders; several studies can share them
 ``studies/NAME.json``       a study's plan, as it was last started
-``studies/NAME.log``        what its workers said
-``lock``                    one byte for each run; whoever works on a run holds its byte
-``compiled/``               what JAX has compiled; may be deleted at any time
+``studies/NAME.log``        the messages of its workers
+``lock``                    one byte for each run; the process that works on a run locks its byte
 
 A finished run has ``finished.json``: its identifier, the sizes of the files that make its result,
-and hashes of the evaluations made. One look at each tells whether a run is finished and its files
-are whole, without opening them.
+and hashes of its evaluations. Reading it tells whether a run is finished and its files are whole,
+without opening them.
 """
 
 import contextlib
-import dataclasses
 import errno
 import fcntl
 import functools
@@ -26,10 +24,10 @@ from typing import IO, Any, NamedTuple
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.files import write_beside
-from mixedne.studies.plan import PlannedRun, run_to_json
+from mixedne.studies.plan import PlannedRun
 
 FORMAT_VERSION = 1
-"""Of ``finished.json`` and of the plans."""
+"""The version of ``finished.json`` and of the plans."""
 
 EVALUATION = "evaluation.parquet"
 FINISHED = "finished.json"
@@ -43,15 +41,14 @@ class StudyFolder:
     """A folder of runs that one or several studies fill."""
 
     def __init__(self, path: Path) -> None:
-        """Paths alone; nothing is made yet."""
+        """Creates nothing yet."""
         self.path = path
         self.runs = path / "runs"
         self.studies = path / "studies"
-        self.compiled = path / "compiled"
         self.locks = path / "lock"
 
-    def open(self) -> None:
-        """Make the folder; one that holds other things is left alone."""
+    def create(self) -> None:
+        """Create the folder if it is not there; refuse one that holds other things."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"the output folder {self.path} is a file")
         if self.path.is_dir() and any(self.path.iterdir()) and not self.studies.is_dir():
@@ -59,7 +56,7 @@ class StudyFolder:
                 f"the output folder {self.path} holds other things than studies: choose another"
             )
         try:
-            for folder in (self.studies, self.runs, self.compiled):
+            for folder in (self.studies, self.runs):
                 folder.mkdir(parents=True, exist_ok=True)
             self.locks.touch()
         except OSError as error:
@@ -68,11 +65,11 @@ class StudyFolder:
             ) from None
 
     def log(self, study: str) -> Path:
-        """Where the workers of a study write what they have to say."""
+        """The file for the messages of a study's workers."""
         return self.studies / f"{study}.log"
 
     def run_folder(self, run: PlannedRun) -> Path:
-        """Where a run lies."""
+        """The folder of a run."""
         return self.runs / run.name
 
     def unfinished(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
@@ -88,59 +85,54 @@ class StudyFolder:
                 left.append(run)
         return left
 
-    def freeze(
-        self, study: str, runs: Sequence[PlannedRun], command: str | None = None
-    ) -> str | None:
-        """Write a study's plan, and what was typed; says so if it had other runs."""
+    def save_plan(self, study: str, runs: Sequence[PlannedRun], command: str | None = None) -> bool:
+        """Write a study's plan and what was typed; returns whether it had other runs before."""
         path = self.studies / f"{study}.json"
         document = {"format_version": FORMAT_VERSION, "study": study, "command": command}
         head = json.dumps(document)[:-1]
-        listed = ",\n".join(json.dumps(run) for run in plan_json(runs))  # a run a line
+        listed = ",\n".join(json.dumps(run) for run in plan_json(runs))  # one run per line
         body = f"\n{listed}\n]}}\n"
-        had = b""
-        with contextlib.suppress(OSError):  # what cannot be read is another plan
-            had = path.read_bytes()
         text = f'{head}, "runs": [{body}'.encode()
-        if had == text:
-            return None
-        with write_beside(path) as temporary:
-            temporary.write_bytes(text)
-        if had and not had.endswith(body.encode()):
-            return f"the study {study} in {self.path} had another plan: runs in both are kept"
-        return None
+        old = b""
+        with contextlib.suppress(OSError):  # a plan that cannot be read counts as another
+            old = path.read_bytes()
+        if old != text:
+            with write_beside(path) as temporary:
+                temporary.write_bytes(text)
+        return bool(old) and not old.endswith(body.encode())
 
 
 def plan_json(runs: Iterable[PlannedRun]) -> list[dict[str, Any]]:
-    """The runs of a plan as a document."""
-    return [{"run": run.name, "identifier": run.identifier, **run_to_json(run)} for run in runs]
+    """The runs of a plan as JSON."""
+    return [{"run": run.name, "identifier": run.identifier, **run.to_json()} for run in runs]
 
 
 @functools.cache
 def evaluation_hash(grid: Grid) -> str:
-    """Tells evaluations apart."""
-    text = json.dumps(dataclasses.asdict(grid), sort_keys=True)
+    """A hash that differs for different evaluations."""
+    text = json.dumps(grid.to_json(), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class Finished(NamedTuple):
-    """What a run has behind it."""
+    """What of a run is finished."""
 
     trained: bool
     evaluations: frozenset[str]
-    """Hashes of the evaluations made."""
+    """The hashes of its evaluations."""
 
 
 NOTHING = Finished(trained=False, evaluations=frozenset())
 
 
 def read_finished(folder: Path) -> Finished:
-    """What is finished of a run; a file that is not whole counts for nothing."""
+    """What of a run is finished; a damaged file counts as missing."""
     try:
-        said = json.loads((folder / FINISHED).read_text())
-        damaged = {name for name, size in said["files"].items() if _size(folder, name) != size}
-        if said["format_version"] != FORMAT_VERSION or damaged - {EVALUATION}:
+        mark = json.loads((folder / FINISHED).read_text())
+        damaged = {name for name, size in mark["files"].items() if _size(folder, name) != size}
+        if mark["format_version"] != FORMAT_VERSION or damaged - {EVALUATION}:
             return NOTHING
-        return Finished(trained=True, evaluations=frozenset(() if damaged else said["evaluations"]))
+        return Finished(trained=True, evaluations=frozenset(() if damaged else mark["evaluations"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return NOTHING
 
@@ -148,9 +140,9 @@ def read_finished(folder: Path) -> Finished:
 def mark_finished(
     folder: Path, identifier: str, evaluations: Iterable[Grid] = (), before: Iterable[str] = ()
 ) -> None:
-    """Say that a run is trained, and evaluated like this, beside what it was before.
+    """Record that a run is trained and has these evaluations, besides those recorded before.
 
-    ``before`` are hashes of evaluations that were in the table when it was smaller.
+    ``before`` are hashes of further evaluations that are still in its table.
     """
     made = read_finished(folder).evaluations.union(before, map(evaluation_hash, evaluations))
     files = {name: (folder / name) for name in RESULT_FILES}
@@ -172,23 +164,23 @@ def _size(folder: Path, name: str) -> int | None:
 
 
 class Locks:
-    """Which runs this process works on: bytes of one file, freed when the process ends.
+    """Locks on runs: bytes of one file, released when the process ends.
 
-    A process may have one of these at a time: the system frees all of a process's bytes when
-    it closes the file once.
+    A process can have only one of these at a time: the system releases all of a process's bytes
+    when it closes the file once.
     """
 
     def __init__(self, path: Path) -> None:
-        """Holds nothing yet."""
+        """Locks nothing yet."""
         self._file: IO[bytes] = path.open("r+b")
 
-    def take(self, runs: Sequence[PlannedRun]) -> bool:
-        """Take all of these runs, or none because another process has one of them."""
+    def acquire(self, runs: Sequence[PlannedRun]) -> bool:
+        """Lock all of these runs, or none if another process has one of them."""
         for number, run in enumerate(runs):
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(run))
             except OSError as error:
-                self.free(runs[:number])
+                self.release(runs[:number])
                 if error.errno in (errno.EACCES, errno.EAGAIN):
                     return False
                 raise InvalidInputError(
@@ -196,13 +188,13 @@ class Locks:
                 ) from None
         return True
 
-    def free(self, runs: Iterable[PlannedRun]) -> None:
-        """Let others at these runs."""
+    def release(self, runs: Iterable[PlannedRun]) -> None:
+        """Unlock these runs."""
         for run in runs:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(run))
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Unlock everything."""
         self._file.close()
 
 

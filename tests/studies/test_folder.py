@@ -13,9 +13,7 @@ import pytest
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import PlannedRun, expand
-from mixedne.studies.spec import parse_study
-from mixedne.studies.store import (
+from mixedne.studies.folder import (
     FINISHED,
     Locks,
     StudyFolder,
@@ -23,6 +21,8 @@ from mixedne.studies.store import (
     mark_finished,
     read_finished,
 )
+from mixedne.studies.plan import PlannedRun, expand
+from mixedne.studies.spec import parse_study
 
 MASSES = Grid(mass=(0.5, 1.0), episodes=2)
 
@@ -30,7 +30,7 @@ MASSES = Grid(mass=(0.5, 1.0), episodes=2)
 @pytest.fixture
 def folder(tmp_path: Path) -> StudyFolder:
     made = StudyFolder(tmp_path / "studies")
-    made.open()
+    made.create()
     return made
 
 
@@ -57,7 +57,7 @@ def test_many_finished_runs_are_recognised_without_reading_them(folder: StudyFol
 
 def test_planning_needs_no_jax() -> None:
     code = (
-        "import sys, mixedne.studies.conduct, mixedne.studies.local, mixedne.studies.results;"
+        "import sys, mixedne.studies.run, mixedne.studies.local, mixedne.studies.results;"
         "print('jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -100,38 +100,38 @@ def test_evaluations_are_told_apart() -> None:
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InvalidInputError, match="holds other things than studies"):
-        StudyFolder(tmp_path).open()
+        StudyFolder(tmp_path).create()
     with pytest.raises(InvalidInputError, match="is a file"):
-        StudyFolder(tmp_path / "mine.txt").open()
+        StudyFolder(tmp_path / "mine.txt").create()
     with pytest.raises(InvalidInputError, match="cannot be made"):
-        StudyFolder(tmp_path / "mine.txt" / "below").open()
+        StudyFolder(tmp_path / "mine.txt" / "below").create()
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_plan_is_frozen_and_a_new_one_is_said(folder: StudyFolder) -> None:
-    assert folder.freeze("mine", plan(2)) is None
-    before = (folder.studies / "mine.json").stat().st_mtime_ns
-    assert folder.freeze("mine", plan(2)) is None
-    assert (folder.studies / "mine.json").stat().st_mtime_ns == before
-    assert folder.freeze("mine", plan(2), "mixedne study mine --workers 3") is None
-    said = json.loads((folder.studies / "mine.json").read_text())
-    assert said["command"] == "mixedne study mine --workers 3"
-    assert "had another plan" in str(folder.freeze("mine", plan(3)))
-    said = json.loads((folder.studies / "mine.json").read_text())
-    assert said["format_version"] == 1
-    assert [run["run"] for run in said["runs"]] == [run.name for run in plan(3)]
+def test_a_plan_is_saved_and_other_runs_are_noticed(folder: StudyFolder) -> None:
+    path = folder.studies / "mine.json"
+    assert not folder.save_plan("mine", plan(2))
+    before = path.stat().st_mtime_ns
+    assert not folder.save_plan("mine", plan(2))
+    assert path.stat().st_mtime_ns == before
+    assert not folder.save_plan("mine", plan(2), "mixedne study mine --workers 3")
+    assert json.loads(path.read_text())["command"] == "mixedne study mine --workers 3"
+    assert folder.save_plan("mine", plan(3))
+    document = json.loads(path.read_text())
+    assert document["format_version"] == 1
+    assert [run["run"] for run in document["runs"]] == [run.name for run in plan(3)]
 
 
 def test_one_process_holds_a_run(folder: StudyFolder) -> None:
     runs = plan(3)
     locks = Locks(folder.locks)
-    assert locks.take(runs[:2])
+    assert locks.acquire(runs[:2])
     tried = (
         "import sys\nfrom pathlib import Path\n"
         "sys.path.insert(0, sys.argv[2])\n"
-        "from studies.test_store import Locks, plan\n"
+        "from studies.test_folder import Locks, plan\n"
         "locks, runs = Locks(Path(sys.argv[1])), plan(3)\n"
-        "print(locks.take(runs[1:]), locks.take(runs[2:]))"
+        "print(locks.acquire(runs[1:]), locks.acquire(runs[2:]))"
     )
     command = [sys.executable, "-c", tried, str(folder.locks), str(Path(__file__).parents[1])]
 
@@ -139,7 +139,7 @@ def test_one_process_holds_a_run(folder: StudyFolder) -> None:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     assert other() == "False True"  # what it could not have whole, it has let go
-    locks.free(runs[1:2])
+    locks.release(runs[1:2])
     assert other() == "True True"
     locks.close()
 
@@ -148,7 +148,7 @@ def test_one_process_holds_a_run(folder: StudyFolder) -> None:
 def test_a_plan_that_cannot_be_read_is_another_one(content: bytes, folder: StudyFolder) -> None:
     path = folder.studies / "mine.json"
     path.write_bytes(content)
-    assert "had another plan" in str(folder.freeze("mine", plan(2)))
+    assert folder.save_plan("mine", plan(2))
     assert len(json.loads(path.read_text())["runs"]) == 2
 
 
@@ -159,8 +159,8 @@ def test_only_a_lock_that_is_held_means_another_process(
     for number, is_held in ((errno.EACCES, True), (errno.EAGAIN, True), (errno.ENOLCK, False)):
         monkeypatch.setattr(fcntl, "lockf", Mock(side_effect=OSError(number, "no")))
         if is_held:
-            assert not locks.take(plan(1))
+            assert not locks.acquire(plan(1))
         else:
             with pytest.raises(InvalidInputError, match="lock cannot be locked: no"):
-                locks.take(plan(1))
+                locks.acquire(plan(1))
     locks.close()

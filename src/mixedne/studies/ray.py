@@ -1,9 +1,8 @@
-"""The Ray executor: one task a job, on the nodes of a cluster, without a shared file system.
+"""The Ray executor: one task per job, on the nodes of a cluster, without a shared file system.
 
 A task trains in a folder of its node and sends the finished run folders back as archives. Runs that
-are trained already are sent along, so that only what is missing is done. A node that is lost takes
-its jobs with it: Ray gives them to others, and they start again. Needs the extra ``mixedne[ray]``;
-every node needs this package.
+are trained already are sent along, so that only what is missing is done. If a node is lost, Ray
+starts its jobs again on others. Needs the extra ``mixedne[ray]``; every node needs this package.
 """
 
 import contextlib
@@ -19,23 +18,23 @@ from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
+from mixedne.studies.folder import Locks, StudyFolder, read_finished
 from mixedne.studies.local import ONE_THREAD
-from mixedne.studies.plan import run_from_json, run_to_json
-from mixedne.studies.schedule import Event, Job
-from mixedne.studies.store import Locks, StudyFolder, read_finished
+from mixedne.studies.plan import PlannedRun
+from mixedne.studies.scheduler import Event, Job
 
 LOST_NODES = 20
-"""How often a job may be lost with its node; that is no fault of its own."""
+"""How often a job may be lost with its node before it counts as failed."""
 
 CONNECT_SECONDS = 10.0
-"""In which a cluster must answer."""
+"""The time in which a cluster must answer."""
 
-TELL_EVERY = 2.0
-"""Seconds between two reports of progress of a task."""
+REPORT_EVERY = 2.0
+"""Seconds between two reports of a task's progress."""
 
 
 def find_ray() -> Any:
-    """Ray, or one sentence that says how to get it."""
+    """The module ``ray``, or one sentence that says how to install it."""
     try:
         import ray
     except ImportError:
@@ -58,52 +57,51 @@ class RayExecutor:
             self._join(address, workers)
         self._locks = Locks(folder.locks)
         here = self._ray.get_runtime_context().get_node_id()
-        self._news = (
-            self._ray.remote(num_cpus=0)(_News).options(scheduling_strategy=_on(here)).remote()
-        )
+        actor = self._ray.remote(num_cpus=0)(_Mailbox)
+        self._mailbox = actor.options(scheduling_strategy=_on(here)).remote()
         environment = {"env_vars": dict.fromkeys(ONE_THREAD, "1")}
         self._task = self._ray.remote(num_cpus=1, max_retries=LOST_NODES, runtime_env=environment)(
-            _do_elsewhere
+            _run_on_node
         )
         self._running: dict[Any, Job] = {}
         self._refused: list[Job] = []
 
     def free(self) -> int:
-        """As many tasks as there are processors, and a few to be sent ahead."""
+        """As many tasks as there are processors, and one that is sent ahead."""
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         return max(0, (self._limit or cores + 1) - len(self._running) - len(self._refused))
 
     def start(self, job: Job) -> None:
         """Send the job off, unless another process has one of its runs."""
-        if not self._locks.take(job.runs):
+        if not self._locks.acquire(job.runs):
             self._refused.append(job)
             return
-        documents = [json.dumps(run_to_json(run)) for run in job.runs]
-        there = [pack_trained(self._folder.run_folder(run)) for run in job.runs]
-        self._running[self._task.remote(documents, there, job.name, self._news)] = job
+        documents = [json.dumps(run.to_json()) for run in job.runs]
+        trained = [pack_trained(self._folder.run_folder(run)) for run in job.runs]
+        self._running[self._task.remote(documents, trained, job.name, self._mailbox)] = job
 
     def poll(self, seconds: float) -> list[Event]:
-        """What has come back, and what the tasks have told."""
+        """The tasks that have come back, and the progress of the others."""
         events = [Event(job, "held") for job in self._refused]
         self._refused = []
         if not self._running:
             time.sleep(0 if events else seconds)
             return events
         done, _ = self._ray.wait(list(self._running), timeout=seconds, fetch_local=False)
-        events += self._told()
+        events += self._progress()
         for reference in done:
             job = self._running.pop(reference)
             error = self._receive(reference, job)
-            self._locks.free(job.runs)
+            self._locks.release(job.runs)
             events.append(Event(job, "failed" if error else "finished", error=error))
         return events
 
     def stop(self) -> None:
-        """Give up the tasks under way; a cluster that was there before stays."""
-        with contextlib.suppress(Exception):  # of a cluster that has gone
+        """Cancel the running tasks; a cluster that was there before stays."""
+        with contextlib.suppress(Exception):  # the cluster may be gone
             for reference in self._running:
                 self._ray.cancel(reference, force=True)
-            self._ray.kill(self._news)
+            self._ray.kill(self._mailbox)
         self._locks.close()
         if self._owns:
             self._ray.shutdown()
@@ -117,19 +115,19 @@ class RayExecutor:
             reason = str(error).strip().splitlines()[0]
             raise InvalidInputError(f"there is no Ray cluster at {address}: {reason}") from None
 
-    def _told(self) -> list[Event]:
+    def _progress(self) -> list[Event]:
         jobs = {job.name: job for job in self._running.values()}
         with contextlib.suppress(self._ray.exceptions.RayError):
-            told = self._ray.get(self._news.take.remote(), timeout=10)
+            reports = self._ray.get(self._mailbox.take.remote(), timeout=10)
             return [
-                Event(jobs[name], "progress", what, done, total)
-                for name, (what, done, total) in told.items()
+                Event(jobs[name], "progress", *report)
+                for name, report in reports.items()
                 if name in jobs
             ]
         return []
 
     def _receive(self, reference: Any, job: Job) -> str:
-        """Unpack what a task has sent; its error, if it sent none."""
+        """Unpack what a task has sent; returns its error, empty if there is none."""
         try:
             archives, error = self._ray.get(reference)
             for run, archive in zip(job.runs, archives, strict=False):
@@ -152,18 +150,18 @@ def check_address(address: str | None) -> None:
         raise InvalidInputError(f"there is no Ray cluster at {address}: {error}") from None
 
 
-class _News:
-    """What the tasks have told since it was asked last; lives beside the study's own process."""
+class _Mailbox:
+    """The last report of each task since the study asked; an actor beside the study's process."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[str, int, int]] = {}
+        self._reports: dict[str, tuple[str, int, int]] = {}
 
-    def tell(self, name: str, what: str, done: int, total: int) -> None:
-        self._told[name] = (what, done, total)
+    def put(self, name: str, stage: str, done: int, total: int) -> None:
+        self._reports[name] = (stage, done, total)
 
     def take(self) -> dict[str, tuple[str, int, int]]:
-        told, self._told = self._told, {}
-        return told
+        reports, self._reports = self._reports, {}
+        return reports
 
 
 def _on(node: str) -> Any:
@@ -172,37 +170,29 @@ def _on(node: str) -> Any:
     return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
-def _do_elsewhere(
-    documents: Sequence[str], there: Sequence[bytes | None], name: str, news: Any
+def _run_on_node(
+    documents: Sequence[str], trained: Sequence[bytes | None], name: str, mailbox: Any
 ) -> tuple[list[bytes], str]:
-    """On a node: do the job in a folder of its own; archives of the run folders, or an error.
+    """On a node: run the job in a temporary folder; archives of the run folders, or an error.
 
-    ``there`` are archives of those runs that are trained.
+    ``trained`` are archives of the runs that are trained already.
     """
-    from mixedne.errors import TrainingError
-    from mixedne.studies.work import do_job
+    from mixedne.studies.jobs import throttled, try_job
 
-    told = 0.0
+    def report(stage: str, done: int, total: int) -> None:
+        mailbox.put.remote(name, stage, done, total)
 
-    def tell(what: str, done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= TELL_EVERY:
-            told = time.monotonic()
-            news.tell.remote(name, what, done, total)
-
-    runs = [run_from_json(json.loads(document)) for document in documents]
+    runs = [PlannedRun.from_json(json.loads(document)) for document in documents]
     with tempfile.TemporaryDirectory(prefix="mixedne-") as place:
         folders = [Path(place) / "runs" / run.name for run in runs]
         try:
-            for archive, folder in zip(there, folders, strict=True):
+            for archive, folder in zip(trained, folders, strict=True):
                 if archive is not None:
                     unpack(archive, folder)
-            do_job(runs, folders, tell)
-        except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
-            return [], str(error) or "out of memory"
-        except Exception as error:
-            return [], f"{type(error).__name__}: {error}"
-        return [pack(folder) for folder in folders], ""
+        except OSError as failed:
+            return [], str(failed)
+        error = try_job(runs, folders, throttled(report, REPORT_EVERY))
+        return ([], error) if error else ([pack(folder) for folder in folders], "")
 
 
 def pack(folder: Path) -> bytes:
@@ -215,12 +205,12 @@ def pack(folder: Path) -> bytes:
 
 
 def pack_trained(folder: Path) -> bytes | None:
-    """A run folder as an archive if it is trained; what was only begun does not travel."""
+    """A run folder as an archive if it is trained; a run that is only begun is not sent."""
     return pack(folder) if read_finished(folder).trained else None
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Put a run folder in its place, whole or not at all; what was begun there goes."""
+    """Put a run folder in its place, whole or not at all; it replaces what was begun there."""
     work = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".received-"))
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

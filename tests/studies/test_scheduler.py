@@ -8,12 +8,12 @@ import pytest
 
 from mixedne.config import configure
 from mixedne.config.identity import to_json
-from mixedne.studies import schedule
-from mixedne.studies.plan import PlannedRun, planned
-from mixedne.studies.schedule import Board, Event, Job, run_all
-from mixedne.studies.store import StudyFolder, mark_finished
+from mixedne.studies import scheduler
+from mixedne.studies.folder import StudyFolder, mark_finished
+from mixedne.studies.plan import PlannedRun
+from mixedne.studies.scheduler import Event, Job, Progress, run_jobs
 
-RUNS = [planned(to_json(configure("InvertedPendulum", seed=seed))) for seed in range(5)]
+RUNS = [PlannedRun(to_json(configure("InvertedPendulum", seed=seed))) for seed in range(5)]
 
 
 class Script:
@@ -48,23 +48,25 @@ class Script:
 @pytest.fixture
 def folder(tmp_path: Path) -> StudyFolder:
     made = StudyFolder(tmp_path / "out")
-    made.open()
+    made.create()
     return made
 
 
-def do(folder: StudyFolder, script: Script, runs: list[PlannedRun] = RUNS) -> tuple[Board, str]:
-    news: list[str] = []
-    board = run_all(folder, runs, script, retries=2, show=lambda board: news.extend(board.news))
+def do(folder: StudyFolder, script: Script, runs: list[PlannedRun] = RUNS) -> tuple[Progress, str]:
+    messages: list[str] = []
+    progress = run_jobs(
+        folder, runs, script, retries=2, show=lambda progress: messages.extend(progress.messages)
+    )
     assert script.stopped
-    return board, "\n".join(news)
+    return progress, "\n".join(messages)
 
 
 def test_all_is_done_side_by_side(folder: StudyFolder) -> None:
     script = Script(lambda job, number: "finished")
-    board, _ = do(folder, script)
-    assert (board.done, board.total, board.failed, board.running) == (5, 5, {}, {})
+    progress, _ = do(folder, script)
+    assert (progress.done, progress.total, progress.failed, progress.running) == (5, 5, {}, {})
     assert script.most == 2
-    assert board.seconds_left == 0
+    assert progress.seconds_left == 0
 
 
 def test_failures_are_repeated_so_often_and_take_nothing_down(folder: StudyFolder) -> None:
@@ -72,30 +74,30 @@ def test_failures_are_repeated_so_often_and_take_nothing_down(folder: StudyFolde
     script = Script(
         lambda job, n: "failed" if job.name == bad or (job.name == weak and n < 3) else "finished"
     )
-    board, news = do(folder, script)
-    assert board.failed == {bad: "it broke"}
-    assert board.done == 4
-    assert board.retried == 4
+    progress, messages = do(folder, script)
+    assert progress.failed == {bad: "it broke"}
+    assert progress.done == 4
+    assert progress.retried == 4
     assert script.tried[bad] == script.tried[weak] == 3
-    assert f"{bad}: it broke; trying again" in news
-    assert f"{bad}: it broke; given up" in news
+    assert f"{bad}: it broke; trying again" in messages
+    assert f"{bad}: it broke; given up" in messages
 
 
 def test_a_group_that_fails_is_tried_one_by_one(folder: StudyFolder) -> None:
-    group = [planned({**run.fields, "agent": "vpg"}) for run in RUNS]
+    group = [PlannedRun({**run.fields, "agent": "vpg"}) for run in RUNS]
     bad = group[3].name
     script = Script(
         lambda job, n: "failed" if any(run.name == bad for run in job.runs) else "finished"
     )
-    board, _ = do(folder, script, group)
-    assert set(board.failed) == {bad}
-    assert board.done == 4
+    progress, _ = do(folder, script, group)
+    assert set(progress.failed) == {bad}
+    assert progress.done == 4
 
 
 def test_what_another_process_has_is_waited_for(
     folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "WAIT", 0.01)
+    monkeypatch.setattr(scheduler, "WAIT", 0.01)
     ours, theirs = RUNS[0].name, RUNS[1]
 
     def rule(job: Job, number: int) -> str:
@@ -107,13 +109,13 @@ def test_what_another_process_has_is_waited_for(
         return "held" if job.name == ours and number < 4 else "finished"
 
     script = Script(rule)
-    board, news = do(folder, script)
-    assert (board.done, board.failed, board.retried) == (5, {}, 0)
+    progress, messages = do(folder, script)
+    assert (progress.done, progress.failed, progress.retried) == (5, {}, 0)
     assert script.tried[ours] == 4
     assert script.tried[theirs.name] == 1
-    assert f"{theirs.name}: finished elsewhere" in news
+    assert f"{theirs.name}: finished elsewhere" in messages
     for name in (ours, theirs.name):
-        assert news.count(f"{name}: another process works on it: waiting") == 1
+        assert messages.count(f"{name}: another process works on it: waiting") == 1
 
 
 def test_finished_runs_are_not_started(folder: StudyFolder) -> None:
@@ -121,8 +123,8 @@ def test_finished_runs_are_not_started(folder: StudyFolder) -> None:
         folder.run_folder(run).mkdir()
         mark_finished(folder.run_folder(run), run.identifier)
     script = Script(lambda job, number: "failed")
-    board, _ = do(folder, script)
-    assert (board.done, script.tried) == (5, Counter())
+    progress, _ = do(folder, script)
+    assert (progress.done, script.tried) == (5, Counter())
 
 
 def test_an_interruption_stops_the_executor(folder: StudyFolder) -> None:

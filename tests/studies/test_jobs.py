@@ -11,9 +11,9 @@ import pytest
 from mixedne.config import Config, configure
 from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
-from mixedne.studies.plan import planned
-from mixedne.studies.store import StudyFolder
-from mixedne.studies.work import do_job, repair
+from mixedne.studies.folder import StudyFolder
+from mixedne.studies.jobs import repair, run_job
+from mixedne.studies.plan import PlannedRun
 from mixedne.training import run as training
 from probes.studies import pretend_run
 
@@ -21,7 +21,7 @@ from probes.studies import pretend_run
 def test_runs_that_were_begun_otherwise_are_trained_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [planned(to_json(configure("toy", agent="vpg", seed=seed))) for seed in range(3)]
+    runs = [PlannedRun(to_json(configure("toy", agent="vpg", seed=seed))) for seed in range(3)]
     folders = [tmp_path / run.name for run in runs]
     for folder in folders:
         folder.mkdir()
@@ -33,7 +33,7 @@ def test_runs_that_were_begun_otherwise_are_trained_apart(
         asked.append([config.seed for config in configs])
 
     monkeypatch.setattr(training, "train_runs", train_runs)
-    do_job(runs, folders, lambda *_: None)
+    run_job(runs, folders, lambda *_: None)
     assert asked == [[0, 2], [1]]
 
 
@@ -62,17 +62,17 @@ def test_what_a_start_leaves_that_was_killed_is_no_damage(tmp_path: Path) -> Non
 
 def test_evaluations_of_other_studies_stay_known(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path / "out")
-    folder.open()
+    folder.create()
     run = pretend_run(folder, 0, Grid(episodes=1))
     more = dataclasses.replace(run, evaluations=(Grid(episodes=1, noise=(0.5,)),))
     path = folder.run_folder(run)
     for each in (run, more):
-        do_job([each], [path], lambda *_: None)
+        run_job([each], [path], lambda *_: None)
     assert folder.unfinished([run, more]) == []
     # What is damaged without a change of size is known no more.
     table = path / "evaluation.parquet"
     table.write_bytes(bytes(table.stat().st_size))
     last = dataclasses.replace(run, evaluations=(Grid(episodes=2),))
     with pytest.warns(UserWarning, match="its episodes are run again"):
-        do_job([last], [path], lambda *_: None)
+        run_job([last], [path], lambda *_: None)
     assert folder.unfinished([run, more, last]) == [run, more]

@@ -1,6 +1,6 @@
-"""One job of a study: train what is not trained, repair what is damaged, evaluate, mark.
+"""What a worker does: train the runs of a job, repair what is damaged, evaluate, mark as finished.
 
-This is what every executor does, wherever it runs. A job that was killed is simply done again:
+Every executor calls :func:`try_job`, wherever it runs. A job that was killed is simply run again:
 training goes on from its checkpoint and evaluation from its finished chunks.
 """
 
@@ -8,6 +8,9 @@ import contextlib
 import dataclasses
 import fcntl
 import json
+import sys
+import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,24 +21,38 @@ import polars as pl
 from mixedne.config import Config
 from mixedne.config.compatible import compile_key
 from mixedne.config.identity import WITHOUT_RESULT
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.sources import Source, find_source
 from mixedne.evaluation.sweep import episode_seed, evaluate
 from mixedne.evaluation.table import read_table
 from mixedne.policies import load_policy, policy_files
+from mixedne.studies.folder import EVALUATION, evaluation_hash, mark_finished, read_finished
 from mixedne.studies.plan import PlannedRun
-from mixedne.studies.store import EVALUATION, evaluation_hash, mark_finished, read_finished
 from mixedne.tasks import resolve_task
 
 if TYPE_CHECKING:
     from mixedne.training.trainer import Status
 
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, and how many of how many steps or episodes of it are."""
+OnProgress = Callable[[str, int, int], None]
+"""Takes the stage (``training`` or ``evaluating``), and its steps or episodes: done and total."""
 
 
-def do_job(runs: Sequence[PlannedRun], folders: Sequence[Path], tell: Tell) -> None:
+def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> str:
+    """Run a job; returns its error in one sentence, empty if there is none."""
+    try:
+        run_job(runs, folders, on_progress)
+    except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
+        message = str(error) or "out of memory"
+        _log(f"{runs[0].name}: {message}")
+        return message
+    except Exception as error:
+        _log(traceback.format_exc())
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> None:
     """Train and evaluate these runs; what is there already is not done again."""
     untrained = [
         (run, folder)
@@ -45,18 +62,36 @@ def do_job(runs: Sequence[PlannedRun], folders: Sequence[Path], tell: Tell) -> N
     for _, folder in untrained:
         repair(folder)
     if untrained:
-        _train(untrained, tell)
+        _train(untrained, on_progress)
     for run, folder in untrained:
         mark_finished(folder, run.identifier)
     for run, folder in zip(runs, folders, strict=True):
         made = read_finished(folder).evaluations
         if not made.issuperset(map(evaluation_hash, run.evaluations)):
-            is_whole = _evaluate(run, folder, tell)
-            mark_finished(folder, run.identifier, run.evaluations, made if is_whole else ())
+            was_whole = _evaluate(run, folder, on_progress)
+            mark_finished(folder, run.identifier, run.evaluations, made if was_whole else ())
+
+
+def throttled(on_progress: OnProgress, seconds: float) -> OnProgress:
+    """Passes a report on if the last one is so many seconds old."""
+    last = 0.0
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            on_progress(stage, done, total)
+
+    return report
+
+
+def _log(text: str) -> None:
+    with contextlib.suppress(OSError):  # a full disk must not hide the job's own error
+        print(text, file=sys.stderr)
 
 
 def is_being_trained(folder: Path) -> bool:
-    """Whether a process is at a run, of this study or not."""
+    """Whether a process trains a run, for this study or another."""
     try:
         with (folder / "checkpoint" / "lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,7 +103,7 @@ def is_being_trained(folder: Path) -> bool:
 
 
 def repair(folder: Path) -> None:
-    """Remove damaged results, so that they are made again; set aside what is no run."""
+    """Remove damaged results, so that they are made again; set a folder that is no run aside."""
     if not folder.is_dir():
         return
     if _has_content(folder) and not _is_json(folder / "config.json"):
@@ -96,36 +131,32 @@ def repair(folder: Path) -> None:
 
 
 def _has_content(folder: Path) -> bool:
-    """Whether there is more than a start leaves that was killed at once."""
+    """Whether there is more than what a start that was killed at once leaves."""
     return any(
         path.name not in ("checkpoint", "lock") and not path.name.startswith(".")
         for path in folder.rglob("*")
     )
 
 
-def _train(work: Sequence[tuple[PlannedRun, Path]], tell: Tell) -> None:
+def _train(work: Sequence[tuple[PlannedRun, Path]], on_progress: OnProgress) -> None:
     from mixedne.training import run as training
 
     def watch(status: "Status") -> None:
-        tell("training", status.step, status.steps)
+        on_progress("training", status.step, status.steps)
 
-    for group in _alike([(_as_begun(run, folder), folder) for run, folder in work]):
+    groups: dict[str, list[tuple[Config, Path]]] = {}
+    for run, folder in work:
+        config = _as_begun(run, folder)
+        alone = None if config.agent == "vpg" else str(folder)
+        key = repr((compile_key(vars(config)), alone))
+        groups.setdefault(key, []).append((config, folder))
+    for group in groups.values():
         configs, folders = zip(*group, strict=True)
         training.train_runs(configs, folders, resume=True, watch=watch)
 
 
-def _alike(work: Sequence[tuple[Config, Path]]) -> list[list[tuple[Config, Path]]]:
-    """Runs that can be trained together: those of VPG that have begun alike."""
-    groups: dict[str, list[tuple[Config, Path]]] = {}
-    for config, folder in work:
-        alone = None if config.agent == "vpg" else str(folder)
-        key = repr((compile_key(dataclasses.asdict(config)), alone))
-        groups.setdefault(key, []).append((config, folder))
-    return list(groups.values())
-
-
 def _as_begun(run: PlannedRun, folder: Path) -> Config:
-    """The run's configuration, with what changes no result as the folder has it."""
+    """The run's configuration; fields that change no result are as the folder has them."""
     config = run.config
     with contextlib.suppress(OSError, ValueError, TypeError):
         begun = json.loads((folder / "config.json").read_text())
@@ -135,8 +166,8 @@ def _as_begun(run: PlannedRun, folder: Path) -> Config:
     return config
 
 
-def _evaluate(run: PlannedRun, folder: Path, tell: Tell) -> bool:
-    """Make those of the run's evaluations that are not there; whether the others were whole."""
+def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
+    """Do the evaluations that are missing; returns whether the table was whole before."""
     out = folder / EVALUATION
     source = find_source(folder)
     table = _read_or_remove(out)
@@ -144,17 +175,15 @@ def _evaluate(run: PlannedRun, folder: Path, tell: Tell) -> bool:
     for grid in run.evaluations:
         if table is not None and has_evaluation(table, source, run.fields["task"], grid):
             continue
-        asked = {
-            name: value for name, value in dataclasses.asdict(grid).items() if value is not None
-        }
+        keywords = {k: v for k, v in dataclasses.asdict(grid).items() if v is not None}
         evaluate(
             source,
             run.fields["task"],
-            **asked,
+            **keywords,
             out=out,
             join=True,
             threads=1,
-            progress=lambda done, total: tell("evaluating", done, total),
+            progress=lambda done, total: on_progress("evaluating", done, total),
         )
         table = read_table(out)
     return was_whole
@@ -185,7 +214,7 @@ def has_evaluation(table: pl.DataFrame, source: Source, task: str, grid: Grid) -
 
 
 def _read_or_remove(path: Path) -> pl.DataFrame | None:
-    """The table in a file; a damaged file goes, for its episodes can be run again."""
+    """The table in a file; a damaged file is removed, because its episodes can be run again."""
     if not path.exists():
         return None
     try:

@@ -1,0 +1,123 @@
+"""The tables that ``mixedne study`` prints: plans, choices and results."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mixedne.cli.console import duration, print_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from mixedne.studies.costs import Effort
+    from mixedne.studies.plan import PlannedRun
+    from mixedne.studies.search import Choice
+    from mixedne.studies.spec import Study
+
+CASE = {
+    "task": "task",
+    "agent": "agent",
+    "solver": "solver",
+    "formulation": "formulation",
+    "delta": "δ",
+    "preset": "preset",
+}
+"""The choices of a run, as the tables' columns are called."""
+
+MEASURES = ("nominal", "mean", "worst")
+
+
+def describe(effort: "Effort", workers: int, stages: int) -> str:
+    """An effort in words."""
+    words = [
+        f"to do: {effort.runs} runs, {effort.steps:,} steps",
+        f"{effort.inner_updates:,} inner updates",
+        f"{effort.episodes:,} episodes of evaluation",
+        f"about {effort.seconds / 3600:.3g} core-hours",
+    ]
+    seconds = effort.elapsed(workers, stages=stages)
+    return f"{', '.join(words)}: {duration(seconds)} with {workers} workers"
+
+
+def print_runs(spec: "Study", runs: "list[PlannedRun]", reported: "list[PlannedRun]") -> None:
+    """A plan: one row for each kind of run."""
+    kinds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for run in runs:
+        kinds[*run.case, run.fields["steps"]].append(run.configuration)
+    rows = [
+        {
+            **_case_words(dict(zip(CASE, kind, strict=False))),
+            "steps": f"{kind[-1]:,}",
+            "configurations": str(len(set(each))),
+            "runs": str(len(each)),
+        }
+        for kind, each in kinds.items()
+    ]
+    title = f"{spec.name}: {spec.about}" if spec.about else spec.name
+    print_rows(title, rows, [*CASE.values(), "steps"])
+    if reported:
+        seeds, again = ({run.fields["seed"] for run in each} for each in (runs, reported))
+        print(
+            f"The best configuration of each row, by nominal return on seeds {_range(seeds)}, "
+            f"is then run with seeds {_range(again)}: {len(reported)} more runs"
+        )
+
+
+def print_choices(choices: "list[Choice]") -> None:
+    """What a search chose, beside the paper's tables."""
+    rows = [
+        {
+            **_case_words(choice.case),
+            "candidates": str(choice.candidates),
+            "return": f"{choice.mean_return:.1f}",
+            "chosen": _values(choice.chosen),
+            "paper": _values(choice.paper or {}),
+        }
+        for choice in choices
+    ]
+    title = "Chosen by nominal return, beside the paper's tables"
+    print_rows(title, rows, list(CASE.values()))
+
+
+def print_results(table: "pl.DataFrame") -> None:
+    """Returns by task and method, and by settings where they differ."""
+    rows = [
+        {
+            **_case_words(row),
+            "settings": row["settings"] or "–",
+            "acting": row["acting"],
+            "runs": str(row["runs"]),
+            **{name: "–" if row[name] is None else f"{row[name]:.1f}" for name in MEASURES},
+        }
+        for row in table.iter_rows(named=True)
+    ]
+    if rows:
+        title = "Return in the nominal world, on average over all shifts, and at the worst shift"
+        print_rows(title, rows, [*CASE.values(), "settings", "acting"])
+
+
+def print_rows(title: str, rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> None:
+    """Print a table; of the columns ``names``, those with one value are said in the title."""
+    constant = {name: rows[0][name] for name in names if len({row[name] for row in rows}) == 1}
+    words = [f"{name} {value}" for name, value in constant.items() if value != "–"]
+    columns = [name for name in rows[0] if name not in constant]
+    lines = [[row[name] for name in columns] for row in rows]
+    print_table(f"{title} ({', '.join(words)})" if words else title, columns, lines)
+
+
+def _case_words(case: Mapping[str, Any]) -> dict[str, str]:
+    """The choices of a run in words, by column."""
+    words = {title: str(case[name] or "–") for name, title in CASE.items()}
+    return {**words, CASE["delta"]: f"{case['delta']:g}"}
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    words = [
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values.items()
+    ]
+    return ", ".join(words) or "–"
+
+
+def _range(seeds: set[int]) -> str:
+    return f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(min(seeds))
