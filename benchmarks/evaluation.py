@@ -21,12 +21,12 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 
-from mixedne.evaluation.grids import NAMED_GRIDS, Grid
-from mixedne.evaluation.sources import Source
-from mixedne.evaluation.sweep import Case, episode_seed, run_chunk
+from mixedne.evaluation.grids import NAMED_GRIDS, Grid, episode_seed
+from mixedne.evaluation.handles import PolicyHandle
+from mixedne.evaluation.sweep import Case, run_chunk
 from mixedne.policies import Policy, PolicySpec
 from mixedne.tasks import Task, resolve_task
-from mixedne.tasks.quiet import quiet_construction
+from mixedne.tasks.mujoco_warnings import no_construction_warnings
 from mixedne.tasks.simulator import skip_islands
 
 GRID = Grid(mass=NAMED_GRIDS["paper"]["mass"], episodes=10)
@@ -49,7 +49,7 @@ def ours(task: Task, policy: Policy, threads: int) -> float:
     start = time.perf_counter()
     ends = task.name not in MORTAL
     table = run_chunk(
-        [Source("policy", policy)], task, GRID, CASES, threads=threads, terminate=ends
+        [PolicyHandle("policy", policy)], task, GRID, CASES, threads=threads, terminate=ends
     )
     seconds = time.perf_counter() - start
     if table["length"].min() != task.max_episode_steps:
@@ -63,7 +63,7 @@ def plain(task: Task, policy: Policy) -> tuple[float, float]:
     loop = physics = 0.0
     sample = CASES[::EVERY]
     for _, shift, episode in sample:
-        with quiet_construction():
+        with no_construction_warnings():
             env = gym.make(task.id, **options)
         env.unwrapped.model.body_mass *= shift.mass  # type: ignore[attr-defined]
         model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]

@@ -22,13 +22,11 @@ from mixedne.config.identity import (
     identifier,
     read_config_fields,
     unused_fields,
-    with_tuples,
 )
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.spec import CASE, Block, Study
-from mixedne.tasks import resolve_task
-from mixedne.tasks.shifts import check_axes
+from mixedne.tasks import check_axes, resolve_task
 
 MAX_RUNS = 100_000
 """More are taken for a slip."""
@@ -82,13 +80,13 @@ def planned(fields: Mapping[str, Any], evaluations: Sequence[Grid] = ()) -> Plan
 
 def run_to_json(run: PlannedRun) -> dict[str, Any]:
     """All that makes a run, to be sent elsewhere."""
-    grids = [dataclasses.asdict(grid) for grid in run.evaluations]
+    grids = [grid.to_json() for grid in run.evaluations]
     return {"configuration": dict(run.fields), "evaluations": grids}
 
 
 def run_from_json(document: Mapping[str, Any]) -> PlannedRun:
     """The run that was sent."""
-    grids = [Grid(**with_tuples(grid)) for grid in document["evaluations"]]
+    grids = [Grid.from_json(grid) for grid in document["evaluations"]]
     return planned(document["configuration"], grids)
 
 
@@ -100,7 +98,7 @@ def jobs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
         if run.fields["agent"] != "vpg":
             listed.append([run])
             continue
-        grids = [dataclasses.asdict(grid) for grid in run.evaluations]
+        grids = [grid.to_json() for grid in run.evaluations]
         key = json.dumps([program_key(run.fields), grids])
         group = open_groups.get(key)
         if group is None or len(group) == LANES:
@@ -197,11 +195,10 @@ def _sensible(agent: str, solver: str, formulation: str, delta: float) -> dict[s
 
 def _check_evaluations(block: Block, evaluations: Iterable[Grid]) -> None:
     """Refuse shifts that a task of the block does not have."""
-    shifts = [shift for grid in evaluations for shift in grid.shifts()]
     for task in map(resolve_task, block.tasks):
-        for shift in shifts:
+        for grid in evaluations:
             try:
-                check_axes(task.id, task.axes, shift)
+                check_axes(task, [axis for axis, _ in grid.axes])
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}, evaluations: {error}") from None
 

@@ -17,9 +17,9 @@ from mixedne.config import Config
 from mixedne.config.identity import CONFIG_FIELDS, identifier
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
-from mixedne.evaluation.table import SCHEMA, read_table
+from mixedne.evaluation.table import SCHEMA, concat_tables, current_columns, read_table
+from mixedne.shifts import is_nominal, shift_axes
 from mixedne.studies.store import EVALUATION, StudyFolder
-from mixedne.tasks.toy import NOMINAL_RHO
 
 EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
 """The columns that tell an episode from all others."""
@@ -69,14 +69,7 @@ def run_folders(path: Path) -> Iterator[Path]:
 
 def nominal_rows(table: pl.DataFrame) -> pl.DataFrame:
     """The episodes in worlds as they were trained in."""
-    rho = pl.col("rho")
-    return table.filter(
-        pl.col("mass") == 1,
-        pl.col("friction") == 1,
-        pl.col("noise") == 0,
-        rho.is_null() | (rho == NOMINAL_RHO),
-        pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null(),
-    )
+    return table.filter(is_nominal(table.columns))
 
 
 def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) -> pl.DataFrame:
@@ -89,7 +82,8 @@ def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) ->
     words = pl.col("identifier").replace_strict(settings or {}, default="", return_dtype=pl.String)
     table = table.with_columns(settings=words)
     mean = pl.col("return").mean()
-    by_shift = table.group_by(*key, "identifier", *SHIFT[:-1]).agg(mean)
+    shift = ["mass_mode", *map(str, shift_axes(table.columns))]
+    by_shift = table.group_by(*key, "identifier", *shift).agg(mean)
     by_run = by_shift.group_by(*key, "identifier").agg(
         mean.alias("mean"), pl.col("return").min().alias("worst")
     )
@@ -104,7 +98,6 @@ def _collect(
 ) -> pl.DataFrame:
     """Read all files, and add to each row what is known of its run."""
     added = [name for name in dict.fromkeys(settings) if name not in SCHEMA]
-    columns = ["identifier", *SCHEMA, *added]
     if not files:
         types = {name: _setting_type(name) for name in added}
         return pl.DataFrame(schema={"identifier": pl.String, **SCHEMA, **types})
@@ -112,13 +105,16 @@ def _collect(
     known = pl.DataFrame(
         [{"file": n, **row} for n, row in zip(names, rows, strict=True)], infer_schema_length=None
     )
-    table = _read(names).join(
+    table = _read(names)
+    columns = ["identifier", *(name for name in table.columns if name != "file"), *added]
+    table = table.join(
         known.select("file", *(name for name in known.columns if name in columns)),
         on="file",
         maintain_order="left",
         suffix="_set",
     )
-    return table.select(columns).unique(EPISODE, keep="first", maintain_order=True)
+    others = (str(axis) for axis in shift_axes(columns) if str(axis) not in EPISODE)
+    return table.select(columns).unique([*EPISODE, *others], keep="first", maintain_order=True)
 
 
 def _setting_type(name: str) -> Any:
@@ -129,17 +125,17 @@ def _setting_type(name: str) -> Any:
 
 def _read(names: list[str]) -> pl.DataFrame:
     """All tables at once; one by one if one of them is damaged, which is left out."""
-    wanted = [*SCHEMA, "file"]
     try:
-        return pl.read_parquet(names, glob=False, include_file_paths="file").select(wanted)
-    except (OSError, pl.exceptions.PolarsError):
+        whole = pl.read_parquet(names, glob=False, include_file_paths="file")
+        return current_columns(whole, "file")
+    except (OSError, ValueError, pl.exceptions.PolarsError):
         tables = []
     for name in names:
         try:
             tables.append(read_table(Path(name)).with_columns(file=pl.lit(name)))
         except InvalidInputError as error:
             warnings.warn(f"{error}; its rows are left out", stacklevel=4)
-    return pl.concat(tables) if tables else pl.DataFrame(schema={**SCHEMA, "file": pl.String})
+    return concat_tables(tables) if tables else pl.DataFrame(schema={**SCHEMA, "file": pl.String})
 
 
 def _configuration(folder: Path) -> dict[str, Any] | None:

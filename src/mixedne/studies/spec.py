@@ -15,7 +15,8 @@ from typing import Any
 
 from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
-from mixedne.evaluation.grids import Grid, grid_values
+from mixedne.evaluation.grids import Grid
+from mixedne.shifts import PARAMETERS
 
 CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
 """The choices of a run; lists of their own in a study file."""
@@ -153,7 +154,7 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
     blocks = [_read_block(table) for table in top.tables("runs", [f.name for f in fields(Block)])]
     if not blocks:
         raise InvalidInputError(f"{file}: there must be at least one [[runs]] table")
-    names = [f.name for f in fields(Grid) if f.name not in ("body_masses", "geom_frictions")]
+    names = [*PARAMETERS, "shifts", *(f.name for f in fields(Grid) if f.name != "axes")]
     evaluations = [_read_grid(table) for table in top.tables("evaluations", names)]
     searches = top.tables("search", [f.name for f in fields(Search)])
     if len(searches) > 1:
@@ -208,17 +209,18 @@ def _read_block(table: "_Table") -> Block:
 def _read_grid(table: "_Table") -> Grid:
     values: dict[str, Any] = dict(table.content)
     with _at(table.place):
-        for axis in ("mass", "friction", "noise", "rho"):
-            if axis in values:
-                _refuse_booleans(axis, values[axis])
-                values[axis] = grid_values(axis, values[axis])
+        axes = dict(values.pop("shifts", {}))
+        for name in PARAMETERS.keys() & values.keys():
+            axes[name] = values.pop(name)
+        for name, given in axes.items():
+            _refuse_booleans(name, given)
         for name, kind in (("mass_mode", str), ("stochastic", bool)):
             if name in values:
                 _check_kind(name, values[name], kind)
         for name in ("episodes", "seed"):
             if name in values:
                 values[name] = table.whole(name, None)
-        return Grid(**values)
+        return Grid(axes, **values)
 
 
 def _read_search(table: "_Table") -> Search:

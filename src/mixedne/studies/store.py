@@ -12,7 +12,6 @@ are whole, without opening them.
 """
 
 import contextlib
-import dataclasses
 import errno
 import fcntl
 import functools
@@ -118,7 +117,7 @@ def plan_json(runs: Iterable[PlannedRun]) -> list[dict[str, Any]]:
 @functools.cache
 def evaluation_hash(grid: Grid) -> str:
     """Tells evaluations apart."""
-    text = json.dumps(dataclasses.asdict(grid), sort_keys=True)
+    text = json.dumps(grid.to_json(), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
