@@ -1,16 +1,32 @@
 """Policies at work: one call a step for each, whatever the number of worlds."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.handles import PolicyHandle
 from mixedne.policies import Policy
 from mixedne.shifts.streams import POLICY, episode_generator
 from mixedne.tasks import Task
+
+
+@contextlib.contextmanager
+def one_blas_thread(handles: Sequence[PolicyHandle]) -> Iterator[None]:
+    """Hold BLAS to one thread while policies from elsewhere act.
+
+    Their products are small, and the threads of BLAS would wait actively for each other and for
+    cores that the physics needs. This package's own policies are as fast either way.
+    """
+    if all(isinstance(handle.act, Policy) for handle in handles):
+        yield
+        return
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        yield
 
 
 class PolicyBatch:

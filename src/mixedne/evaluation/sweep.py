@@ -10,7 +10,7 @@ import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,7 +28,7 @@ from mixedne.evaluation.checks import (
 )
 from mixedne.evaluation.grids import Grid, Shifts, Values, episode_seed
 from mixedne.evaluation.handles import PolicyHandle, find_policies
-from mixedne.evaluation.policy_batch import PolicyBatch
+from mixedne.evaluation.policy_batch import PolicyBatch, one_blas_thread
 from mixedne.evaluation.store import ChunkStore
 from mixedne.evaluation.table import table_schema, world_columns
 from mixedne.policies import Policy
@@ -209,18 +209,18 @@ def run_chunk(
         terminate=terminate,
         drawn=watch is not None,
     )
-    actors = PolicyBatch(handles, [case.policy for case in cases], seeds, task, grid.stochastic)
+    policies = PolicyBatch(handles, [case.policy for case in cases], seeds, task, grid.stochastic)
     returns = np.zeros(len(cases))
     lengths = np.zeros(len(cases), np.int64)
     terminated = np.zeros(len(cases), bool)
     diverged = np.zeros(len(cases), bool)
-    try:
+    with worlds, one_blas_thread(handles):
         observations = worlds.reset()
         if watch is not None:
             watch(worlds, returns, terminated)
         while len(worlds.active):
             active = worlds.active
-            step = worlds.step(actors.act(active, observations))
+            step = worlds.step(policies.act(active, observations))
             returns[active] += step.rewards
             lengths[active] += 1
             over = step.terminated | step.truncated
@@ -235,30 +235,51 @@ def run_chunk(
             if worlds.elapsed % REPORT_EVERY == 0:
                 under_way = len(worlds.active) * worlds.elapsed / (task.max_episode_steps or np.inf)
                 report(len(cases) - len(worlds.active) + int(under_way))
-    finally:
-        worlds.close()
-    made_by = json.dumps(versions("gymnasium", "mujoco", "numpy"))
-    axes = grid.columns
-    rows = [
+    results = {
+        "episode_seed": seeds,
+        "return": returns,
+        "length": lengths,
+        "terminated": terminated,
+        "diverged": diverged,
+    }
+    return _table(handles, task, grid, cases, results)
+
+
+def _table(
+    handles: Sequence[PolicyHandle],
+    task: Task,
+    grid: Grid,
+    cases: Sequence[Case],
+    results: Mapping[str, Any],
+) -> pl.DataFrame:
+    """What the episodes gave, with what is known of them."""
+    axes, known = grid.columns, task.axes
+    about = [
         {
-            "run": handles[case.policy].name,
-            "policy": handles[case.policy].label,
+            "run": handle.name,
+            "policy": handle.label,
             "task": task.id,
             "task_version": task.version,
-            **handles[case.policy].provenance,
-            **world_columns(case.shift, axes, task.axes),
-            "acting": handles[case.policy].acting(stochastic=grid.stochastic),
-            "episode": case.episode,
-            "episode_seed": seeds[i],
-            "return": float(returns[i]),
-            "length": int(lengths[i]),
-            "terminated": bool(terminated[i]),
-            "diverged": bool(diverged[i]),
-            "versions": made_by,
+            **handle.provenance,
+            "acting": handle.acting(stochastic=grid.stochastic),
+            "versions": json.dumps(versions("gymnasium", "mujoco", "numpy")),
         }
-        for i, case in enumerate(cases)
+        for handle in handles
     ]
-    return pl.DataFrame(rows, schema=table_schema(map(str, axes)))
+    rows = [
+        {
+            **about[case.policy],
+            **world_columns(case.shift, axes, known),
+            "episode": case.episode,
+        }
+        for case in cases
+    ]
+    schema = table_schema(map(str, axes))
+    described = {name: kind for name, kind in schema.items() if name not in results}
+    table = pl.DataFrame(rows, schema=described)
+    return table.with_columns(
+        pl.Series(name, values, schema[name]) for name, values in results.items()
+    ).select(list(schema))
 
 
 def _fingerprint(
