@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from threadpoolctl import ThreadpoolController
 
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation import sweep
-from mixedne.evaluation.checks import DivergenceWarning, NoEffectWarning
+from mixedne.evaluation.checks import DivergenceWarning, NoEffectWarning, OtherTaskWarning
 from mixedne.evaluation.handles import PolicyHandle
 from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import SCHEMA
@@ -123,6 +124,39 @@ def test_an_axis_without_effect_is_reported() -> None:
             mass=[2.0],
             episodes=1,
         )
+
+
+def test_an_axis_with_next_to_no_effect_is_reported() -> None:
+    """Reacher's joints have an armature a thousand times its inertia; a Hopper has none such."""
+    with pytest.warns(NoEffectWarning, match="mass changes next to nothing in Reacher-v5"):
+        evaluate(random_policy("Reacher-v5"), mass=[0.5, 1.0, 2.0], episodes=1)
+    evaluate(random_policy("Hopper-v5"), mass=[0.9, 1.0], episodes=1)  # a warning is an error
+
+
+def test_a_policy_in_another_task_than_its_own_is_reported() -> None:
+    policy = random_policy("Hopper-v5")
+    with pytest.warns(OtherTaskWarning, match="was trained for Hopper-v5 and is evaluated in Hop"):
+        evaluate(policy, "Hopper-v4", episodes=1)
+    evaluate(policy, "Hopper", episodes=1)  # the same task by its short name
+
+
+def test_policies_from_elsewhere_have_one_blas_thread() -> None:
+    seen: list[int] = []
+
+    def threads() -> list[int]:
+        found = ThreadpoolController().select(user_api="blas").info()
+        return [library["num_threads"] for library in found]
+
+    def elsewhere(observations: np.ndarray) -> np.ndarray:
+        seen.extend(threads())
+        return np.zeros((len(observations), 1))
+
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        if 2 not in threads():
+            pytest.skip("this BLAS has no threads")
+        evaluate(elsewhere, PENDULUM, episodes=1)
+        assert set(seen) == {1}
+        assert 2 in threads()  # and is as before afterwards
 
 
 def test_an_interrupted_evaluation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH, color_system=None)
     # Text may come from files: what looks like markup in it is none.
-    table = Table(*columns, title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        *map(escape, columns), title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD
+    )
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)

@@ -55,8 +55,8 @@ class KeywordShift:
     values: Values
 
 
-Shifts: TypeAlias = Mapping[str, Values | ModelShift | KeywordShift]
-"""Values by the name of an axis."""
+Shifts: TypeAlias = Mapping[str, Any] | Iterable[tuple[str | Axis, Any]]
+"""By the name of an axis: values, or for an axis of one's own a ModelShift or KeywordShift."""
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -130,7 +130,7 @@ class Grid:
 
     def __init__(
         self,
-        axes: Shifts | Iterable[tuple[str | Axis, Any]] = (),
+        axes: Shifts = (),
         *,
         mass_mode: str = "reference",
         episodes: int = 10,

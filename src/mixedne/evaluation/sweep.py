@@ -63,7 +63,7 @@ def evaluate(
     friction: Values | None = None,
     noise: Values | None = None,
     rho: Values | None = None,
-    shifts: Shifts | Sequence[tuple[str, Values]] = (),
+    shifts: Shifts = (),
     mass_mode: str = "reference",
     episodes: int = 10,
     seed: int = 0,

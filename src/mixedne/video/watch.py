@@ -5,7 +5,7 @@ it runs: the video's return is that in the evaluation's table, to the last bit.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +23,7 @@ from mixedne.evaluation.checks import (
     warn_of_no_effect,
     warn_of_other_task,
 )
-from mixedne.evaluation.grids import Grid, Shifts, Values, whole_number
+from mixedne.evaluation.grids import Grid, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
 from mixedne.files import write_beside
@@ -75,7 +75,7 @@ def watch(
     mass: float | None = None,
     friction: float | None = None,
     noise: float | None = None,
-    shifts: Shifts | Sequence[tuple[str, Values]] = (),
+    shifts: Shifts = (),
     mass_mode: str = "reference",
     seed: int = 0,
     episode: int = 0,
