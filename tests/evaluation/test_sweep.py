@@ -110,6 +110,7 @@ def test_named_bodies_and_geoms() -> None:
     policy = random_policy("Hopper-v5")
     table = evaluate(policy, shifts={"mass[foot]": 3.0}, episodes=2)
     assert table["mass[foot]"].unique().to_list() == [3.0]
+    assert table.equals(evaluate(policy, body_masses=[("foot", 3.0)], episodes=2))
     assert table["return"].to_list() != evaluate(policy, episodes=2)["return"].to_list()
 
 

@@ -55,6 +55,9 @@ class KeywordShift:
     values: Values
 
 
+NamedFactors: TypeAlias = Mapping[str, float] | Iterable[tuple[str, float]]
+"""Factors on bodies or geoms, by name."""
+
 Shifts: TypeAlias = Mapping[str, Any] | Iterable[tuple[str | Axis, Any]]
 """By the name of an axis: values, or for an axis of one's own a ModelShift or KeywordShift."""
 
@@ -136,10 +139,17 @@ class Grid:
         episodes: int = 10,
         seed: int = 0,
         stochastic: bool = False,
+        body_masses: NamedFactors = (),
+        geom_frictions: NamedFactors = (),
         **named: Values | None,
     ) -> None:
-        """Values by axis, or by keyword for parameters of the whole model: ``Grid(mass=2)``."""
-        pairs = [*(axes.items() if isinstance(axes, Mapping) else axes)]
+        """Values by axis, or by keyword for parameters of the whole model: ``Grid(mass=2)``.
+
+        ``body_masses`` and ``geom_frictions`` are factors on single parts, by name.
+        """
+        pairs = _pairs(axes)
+        pairs += [(f"mass[{body}]", factor) for body, factor in _pairs(body_masses)]
+        pairs += [(f"friction[{geom}]", factor) for geom, factor in _pairs(geom_frictions)]
         pairs += [
             (name.replace("_", "-"), value) for name, value in named.items() if value is not None
         ]
@@ -191,11 +201,16 @@ class Grid:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """The grid that :meth:`to_json` described, now or in an older version."""
-        named = {**document}
-        axes = list(named.pop("shifts", {}).items())
-        for field, parameter in (("body_masses", "mass"), ("geom_frictions", "friction")):
-            axes += [(f"{parameter}[{name}]", x) for name, x in named.pop(field, ())]
-        return cls(axes, **named)
+        named = {name: value for name, value in document.items() if name != "shifts"}
+        return cls(document.get("shifts", {}), **named)
+
+
+def _pairs(given: Any) -> list[tuple[Any, Any]]:
+    """(name, values) pairs from pairs or from a dictionary."""
+    try:
+        return [(name, x) for name, x in (given.items() if isinstance(given, Mapping) else given)]
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"shifts must be (name, values) pairs, not {given!r}") from None
 
 
 def _read_axis(name: str | Axis, given: Any) -> tuple[Axis, tuple[float, ...]]:

@@ -26,7 +26,7 @@ from mixedne.evaluation.checks import (
     warn_of_no_effect,
     warn_of_other_task,
 )
-from mixedne.evaluation.grids import Grid, Shifts, Values, episode_seed
+from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, episode_seed
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.policy_batch import PolicyBatch, one_blas_thread
 from mixedne.evaluation.store import ChunkStore
@@ -65,6 +65,8 @@ def evaluate(
     rho: Values | None = None,
     shifts: Shifts = (),
     mass_mode: str = "reference",
+    body_masses: NamedFactors = (),
+    geom_frictions: NamedFactors = (),
     episodes: int = 10,
     seed: int = 0,
     stochastic: bool = False,
@@ -93,6 +95,8 @@ def evaluate(
         :class:`~mixedne.evaluation.grids.ModelShift` or
         :class:`~mixedne.evaluation.grids.KeywordShift`. All axes are crossed.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
+      body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
+      geom_frictions: factors on single geoms' friction.
       episodes: at every grid point.
       seed: of the evaluation. Grid points and policies share their episodes' seeds.
       stochastic: let stochastic policies of this package sample; their mean acts otherwise.
@@ -114,6 +118,8 @@ def evaluate(
         noise=noise,
         rho=rho,
         mass_mode=mass_mode,
+        body_masses=body_masses,
+        geom_frictions=geom_frictions,
         episodes=episodes,
         seed=seed,
         stochastic=stochastic,

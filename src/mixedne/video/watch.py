@@ -23,7 +23,7 @@ from mixedne.evaluation.checks import (
     warn_of_no_effect,
     warn_of_other_task,
 )
-from mixedne.evaluation.grids import Grid, Shifts, whole_number
+from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
 from mixedne.files import write_beside
@@ -77,6 +77,8 @@ def watch(
     noise: float | None = None,
     shifts: Shifts = (),
     mass_mode: str = "reference",
+    body_masses: NamedFactors = (),
+    geom_frictions: NamedFactors = (),
     seed: int = 0,
     episode: int = 0,
     stochastic: bool = False,
@@ -104,6 +106,8 @@ def watch(
       shifts: a number along any axis, as :func:`mixedne.evaluate` takes them:
         ``{"gravity": 0.5, "mass[torso]": 2}``.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
+      body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
+      geom_frictions: factors on single geoms' friction.
       seed: of the evaluation.
       episode: its number in the evaluation, from 0 on.
       stochastic: let stochastic policies of this package sample; their mean acts otherwise.
@@ -127,6 +131,8 @@ def watch(
         friction=friction,
         noise=noise,
         mass_mode=mass_mode,
+        body_masses=body_masses,
+        geom_frictions=geom_frictions,
         episodes=number + 1,
         seed=seed,
         stochastic=stochastic,
