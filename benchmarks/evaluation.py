@@ -1,6 +1,7 @@
 """Speed of the evaluator against a plain Gymnasium loop with the same policy.
 
     python benchmarks/evaluation.py [TASK …] [--threads 1 2] [--rounds 3]
+    python benchmarks/evaluation.py --callable [--load 2]
 
 The paper's mass sweep, 21 masses × 10 episodes, with a fixed (64, 64, tanh) policy. The plain
 loop is what anybody would write: one environment from ``gymnasium.make`` for each mass, its
@@ -8,26 +9,39 @@ masses multiplied, ``policy(observation)`` at every step. It plays every seventh
 its time is scaled up. Episodes that end early are kept going (Hopper, Ant, Humanoid). The two
 run in turn; raw ``mj_step`` on the loop's own actions, divided by the number of threads, is
 the limit that no exact simulator can pass.
+
+``--callable`` instead times a policy from elsewhere that multiplies matrices, with the threads
+of BLAS that NumPy takes by default: Swimmer, 3 masses × 3 episodes, against a plain loop with
+``OPENBLAS_NUM_THREADS=1`` and without. ``--load N`` keeps N other processes busy meanwhile.
 """
 
 import os
+import sys
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the policy's products are small
+if "--callable" not in sys.argv:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the policy's products are small
 
 import argparse
+import multiprocessing
+import subprocess
 import time
+from collections.abc import Callable
+from itertools import pairwise, product
 
 import gymnasium as gym
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
-from mixedne.evaluation.grids import NAMED_GRIDS, Grid
-from mixedne.evaluation.sources import Source
-from mixedne.evaluation.sweep import Case, episode_seed, run_chunk
+from mixedne.evaluation.grids import NAMED_GRIDS, Grid, episode_seed
+from mixedne.evaluation.handles import PolicyHandle
+from mixedne.evaluation.sweep import Case, evaluate, run_chunk
 from mixedne.policies import Policy, PolicySpec
-from mixedne.tasks import Task, resolve_task
-from mixedne.tasks.quiet import quiet_construction
+from mixedne.tasks import Shift, Task, make_env, resolve_task
+from mixedne.tasks.mujoco_warnings import no_construction_warnings
 from mixedne.tasks.simulator import skip_islands
+
+Array = NDArray[np.float64]
 
 GRID = Grid(mass=NAMED_GRIDS["paper"]["mass"], episodes=10)
 CASES = [Case(0, shift, episode) for shift in GRID.shifts() for episode in range(GRID.episodes)]
@@ -49,7 +63,7 @@ def ours(task: Task, policy: Policy, threads: int) -> float:
     start = time.perf_counter()
     ends = task.name not in MORTAL
     table = run_chunk(
-        [Source("policy", policy)], task, GRID, CASES, threads=threads, terminate=ends
+        [PolicyHandle("policy", policy)], task, GRID, CASES, threads=threads, terminate=ends
     )
     seconds = time.perf_counter() - start
     if table["length"].min() != task.max_episode_steps:
@@ -63,9 +77,9 @@ def plain(task: Task, policy: Policy) -> tuple[float, float]:
     loop = physics = 0.0
     sample = CASES[::EVERY]
     for _, shift, episode in sample:
-        with quiet_construction():
+        with no_construction_warnings():
             env = gym.make(task.id, **options)
-        env.unwrapped.model.body_mass *= shift.mass  # type: ignore[attr-defined]
+        env.unwrapped.model.body_mass *= shift.number("mass")  # type: ignore[attr-defined]
         model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
         actions = []
         start = time.perf_counter()
@@ -93,13 +107,78 @@ def plain(task: Task, policy: Policy) -> tuple[float, float]:
     return loop * scale, physics * scale
 
 
+def matrix_policy(task: Task) -> Callable[[Array], Array]:
+    """A callable that knows nothing of this package: two layers of 256."""
+    rng = np.random.default_rng(0)
+    sizes = (task.observation_size, 256, 256, task.action_size)
+    layers = [rng.standard_normal(pair) / pair[0] ** 0.5 for pair in pairwise(sizes)]
+
+    def act(observations: Array) -> Array:
+        for layer in layers:
+            observations = np.tanh(observations @ layer)
+        return observations
+
+    return act
+
+
+def time_callable(how: str) -> float:
+    """Seconds of 9 episodes of Swimmer, by ``evaluate`` or by a plain loop."""
+    task = resolve_task("Swimmer-v5")
+    policy, masses = matrix_policy(task), (0.5, 1.0, 2.0)
+    start = time.perf_counter()
+    if how == "evaluate":
+        evaluate(policy, task.id, mass=masses, episodes=3)
+        return time.perf_counter() - start
+    for mass, episode in product(masses, range(3)):
+        env = make_env(task, Shift(mass=mass))
+        observation, _ = env.reset(seed=episode_seed(0, episode))
+        over = False
+        while not over:
+            observation, _, terminated, truncated, _ = env.step(policy(observation[None])[0])
+            over = terminated or truncated
+    return time.perf_counter() - start
+
+
+def compare_callable(load: int) -> None:
+    """Print the seconds of each way, in processes of their own, beside so many busy ones."""
+    busy = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(load)]
+    for process in busy:
+        process.start()
+    for how in ("evaluate", "loop"):
+        for threads in (None, "1"):
+            environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+            environment |= {} if threads is None else {"OPENBLAS_NUM_THREADS": threads}
+            command = [sys.executable, __file__, "--callable", "--once", how]
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=True
+            )
+            words = "BLAS as it is" if threads is None else "BLAS held to one thread outside"
+            print(f"{how}, {words}, {load} busy: {float(done.stdout):.1f} s", flush=True)
+    for process in busy:
+        process.kill()
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
 def main() -> None:
     """Print a line for each task and number of threads."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="*", default=["HalfCheetah-v5"])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--callable", action="store_true")
+    parser.add_argument("--load", type=int, default=0)
+    parser.add_argument("--once", choices=["evaluate", "loop"])
     arguments = parser.parse_args()
+    if arguments.once:
+        print(time_callable(arguments.once))
+        return
+    if arguments.callable:
+        compare_callable(arguments.load)
+        return
     for name in arguments.tasks:
         task = resolve_task(name)
         policy = fixed_policy(task)

@@ -86,7 +86,44 @@ def test_named_factors_may_be_given_several_times(
 ) -> None:
     arguments = ["--body-mass", "pole=2", "--body-mass", "cart=3", "--episodes", "1", "--json"]
     assert main(["evaluate", str(run), *arguments]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["body_masses"] == "cart=3.0,pole=2.0"
+    row = json.loads(capsys.readouterr().out)[0]
+    assert (row["mass[cart]"], row["mass[pole]"]) == (3.0, 2.0)
+
+
+def test_any_parameter_can_be_shifted(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--shift", "mass[pole]=0.5:2:4", "--shift", "gravity=0.5,1", "--episodes", "1"]
+    assert main(["evaluate", str(run), *arguments, "--noise", "0.1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["mass[pole]"], row["gravity"], row["noise"]) for row in rows] == [
+        (mass, gravity, 0.1) for mass in (0.5, 1.0, 1.5, 2.0) for gravity in (0.5, 1.0)
+    ]
+    assert main(["evaluate", str(run), "--shift", "mass[#2]:abs=3,4", "--episodes", "1"]) == 0
+    assert "mass[#2]:abs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mass", "2", "--shift", "mass=3"], "mass is twice among the shifts"),
+        (["--body-mass", "pole=2", "--shift", "mass[pole]=3"], "mass[pole] is twice among"),
+        (["--shift", "gravty=1"], "did you mean 'gravity'?"),
+        (["--shift", "gravity"], "a shift must be NAME=NUMBERS, not 'gravity'"),
+        (["--shift", "mass[pol]=2"], "did you mean 'pole'?"),
+        (["--shift", "mass[#9]=2"], "mass[#9]: there are only the body #0 to #2"),
+        (["--shift", "gravity=-1"], "gravity must be at least 0, not -1.0"),
+        (["--shift", "action-delay=0.5"], "action-delay must be a whole number, not 0.5"),
+        (["--shift", "rho=0.1"], "has no axis rho: it can be shifted in mass, friction"),
+        (["--shift", "custom[leg]=1"], "needs a ModelShift or a KeywordShift, in Python"),
+        (["--shift", "mass[pole]:abs=paper"], "the grid paper has no axis mass[pole]:abs"),
+    ],
+)
+def test_bad_shifts_are_refused(
+    run: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(run), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
 
 
 @pytest.fixture
@@ -158,7 +195,7 @@ def test_a_killed_evaluation_goes_on(tmp_path: Path) -> None:
         (["RUN", "--noise", "2"], "noise must be at most 1, not 2.0"),
         (["RUN", "--mass", "heavy"], "mass must be numbers as in 0.5,1,2"),
         (["RUN", "--mass-mode", "real"], "invalid choice 'real' for argument '--mass-mode'"),
-        (["RUN", "--body-mass", "pole"], "a named factor must be NAME=FACTOR, not 'pole'"),
+        (["RUN", "--body-mass", "pole"], "a shift must be NAME=NUMBERS, not 'pole'"),
         (["RUN", "--body-mass", "pol=2"], "body must be one of world, cart, pole, not 'pol'"),
         (["RUN", "--episodes", "0"], "episodes must be at least 1, not 0"),
         (["RUN", "--threads", "0"], "threads must be at least 1, not 0"),

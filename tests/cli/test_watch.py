@@ -30,10 +30,10 @@ def test_json_keeps_its_contract(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     skip_without_gl()
-    out = tmp_path / "film.mp4"
+    out = tmp_path / "video.mp4"
     shift = ["--mass", "1.5", "--noise", "0.1"]
-    film = ["watch", str(run), *shift, "--episode", "1", "--size", "200x100", "--out", str(out)]
-    assert main([*film, "--json"]) == 0
+    video = ["watch", str(run), *shift, "--episode", "1", "--size", "200x100", "--out", str(out)]
+    assert main([*video, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["task"] == PENDULUM
     assert said["run"] == "pendulum"
@@ -47,15 +47,15 @@ def test_json_keeps_its_contract(
     caption = read_caption(out)
     assert caption is not None
     assert caption["return"] == said["return"]
-    assert {path.name for path in tmp_path.iterdir()} == {"pendulum", "film.mp4"}
+    assert {path.name for path in tmp_path.iterdir()} == {"pendulum", "video.mp4"}
 
     # Nothing is overwritten unless asked.
     before = out.stat().st_mtime_ns
     capsys.readouterr()
-    assert main(film) == 2
+    assert main(video) == 2
     assert "exists: choose another file or pass --overwrite" in capsys.readouterr().err
     assert out.stat().st_mtime_ns == before
-    assert main([*film, "--overwrite"]) == 0
+    assert main([*video, "--overwrite"]) == 0
     assert out.stat().st_mtime_ns != before
     assert "nominal" not in capsys.readouterr().out
 
@@ -64,13 +64,13 @@ def test_what_changes_nothing_is_said(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     skip_without_gl()
-    out = str(tmp_path / "film.mp4")
+    out = str(tmp_path / "video.mp4")
     arguments = ["--friction", "0.5", "--size", "100x100", "--seconds", "0.1", "--out", out]
     assert main(["watch", str(run), *arguments]) == 0
     said = capsys.readouterr()
     assert f"mixedne: friction changes nothing in {PENDULUM}" in said.err
     assert said.out.startswith(f"{PENDULUM}, mass × 1, friction × 0.5, action noise 0: return ")
-    assert f"The film is {out}" in said.err
+    assert f"The video is {out}" in said.err
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_changes_nothing_is_said(
     [
         (["nowhere", "--out", "a.mp4"], "there is no policy at nowhere"),
         (["RUN"], "--out"),
-        (["RUN", "--out", "a.gif"], "the film must end in .mp4, not a.gif"),
+        (["RUN", "--out", "a.gif"], "the video must end in .mp4, not a.gif"),
         (["RUN", "--out", "no/such/a.mp4"], "there is no folder"),
         (["RUN", "--out", "a.mp4", "--mass", "0"], "mass must be above 0, not 0.0"),
         (["RUN", "--out", "a.mp4", "--mass", "paper"], "--mass"),
@@ -126,7 +126,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
         text=True,
     ) as process:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("Film a.mp4: 1 of")
+        assert process.stderr.readline().startswith("Video a.mp4: 1 of")
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert process.returncode == 130

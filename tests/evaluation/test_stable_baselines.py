@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.evaluation.sources import find_source
+from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate
 from mixedne.tasks import Shift, make_env, resolve_task
 
@@ -82,7 +82,7 @@ def test_every_algorithm_is_recognised(algorithm: str, tmp_path: Path) -> None:
 
 def test_loading_asks_for_trust(trained: Path) -> None:
     with pytest.raises(InvalidInputError, match="can run any code when it is loaded"):
-        find_source(trained)
+        find_policy(trained)
 
 
 def test_a_foreign_zip_is_refused(tmp_path: Path) -> None:
@@ -90,10 +90,10 @@ def test_a_foreign_zip_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("data", "{}")
     with pytest.raises(InvalidInputError, match="no Stable-Baselines3 file"):
-        find_source(path, trust_pickle=True)
+        find_policy(path, trust_pickle=True)
     path.write_bytes(b"junk")
     with pytest.raises(InvalidInputError, match="no Stable-Baselines3 file"):
-        find_source(path, trust_pickle=True)
+        find_policy(path, trust_pickle=True)
 
 
 def test_a_policy_of_other_sizes_is_refused(trained: Path) -> None:

@@ -49,15 +49,13 @@ def episodes(returns: Any, seed: int = 0, mass: float = 1.0, **columns: object) 
         "friction": 1.0,
         "noise": 0.0,
         "rho": None,
-        "body_masses": None,
-        "geom_frictions": None,
         "acting": "mean",
         **columns,
     }
     row["run"] = columns.get("run", f"{row['task']}-{row['solver']}-{seed}")
     rows = [{**row, "episode": i, "return": value} for i, value in enumerate(returns)]
     kinds: dict[str, Any] = dict.fromkeys(["mass", "rho", "return"], pl.Float64)
-    kinds |= dict.fromkeys(["solver", "body_masses", "geom_frictions"], pl.String)
+    kinds |= {"solver": pl.String}
     return pl.DataFrame(rows, schema_overrides=kinds)
 
 
@@ -74,9 +72,12 @@ def table() -> pl.DataFrame:
 
 
 def test_different_worlds_are_not_pooled() -> None:
-    nominal, heavy = episodes([1.0, 3.0]), episodes([5.0], body_masses="torso=5.0")
-    means = seed_means(pl.concat([nominal, heavy]))
-    assert means.select("body_masses", "mean_return").rows() == [(None, 2.0), ("torso=5.0", 5.0)]
+    nominal, heavy = (
+        episodes([1.0, 3.0]),
+        episodes([5.0]).with_columns(pl.lit(5.0).alias("mass[torso]")),
+    )
+    means = seed_means(pl.concat([nominal, heavy], how="diagonal"))
+    assert means.select("mass[torso]", "mean_return").rows() == [(None, 2.0), (5.0, 5.0)]
 
 
 def test_an_episode_does_not_count_twice() -> None:

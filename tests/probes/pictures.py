@@ -1,4 +1,4 @@
-"""Whether pictures can be made here, and what is in a film."""
+"""Whether pictures can be made here, and what is in a video."""
 
 import functools
 from fractions import Fraction
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from mixedne import InvalidInputError
 from mixedne.tasks import resolve_task
-from mixedne.video.renderer import Painter
+from mixedne.video.renderer import Renderer
 
 
 @functools.cache
 def lack_of_gl() -> str:
     """Why nothing can be drawn on this machine; empty if it can."""
     try:
-        Painter(resolve_task("InvertedPendulum"), (64, 64)).close()
+        Renderer(resolve_task("InvertedPendulum"), (64, 64)).close()
     except InvalidInputError as error:
         return str(error)
     return ""
@@ -31,7 +31,7 @@ def skip_without_gl() -> None:
 
 
 class Decoded(NamedTuple):
-    """What a player sees of a film."""
+    """What a player sees of a video."""
 
     pictures: NDArray[np.int16]
     """(frames, height, width, 3)."""
@@ -41,9 +41,9 @@ class Decoded(NamedTuple):
 
 
 def decode(path: Path) -> Decoded:
-    with av.open(str(path), format="mp4") as film:
-        (stream,) = film.streams.video
-        pictures = [frame.to_ndarray(format="rgb24") for frame in film.decode(stream)]
+    with av.open(str(path), format="mp4") as video:
+        (stream,) = video.streams.video
+        pictures = [frame.to_ndarray(format="rgb24") for frame in video.decode(stream)]
         context = stream.codec_context
         return Decoded(
             np.stack(pictures).astype(np.int16), stream.average_rate, context.name, context.pix_fmt

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from mixedne.config import configure
-from mixedne.evaluation.sources import PROVENANCE
+from mixedne.evaluation.handles import PROVENANCE
 from mixedne.evaluation.table import FORMAT_VERSION, SCHEMA
 from mixedne.files import write_table
 from mixedne.training.folder import RunFolder

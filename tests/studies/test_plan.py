@@ -95,7 +95,7 @@ def test_the_papers_studies_have_the_papers_values() -> None:
             for key, value in (values or {}).items():
                 assert key == "inner_steps" or getattr(config, key) == value
             assert config.steps == 500_000
-        masses = {shift.mass for grid in runs[0].evaluations for shift in grid.shifts()}
+        masses = {shift.number("mass") for grid in runs[0].evaluations for shift in grid.shifts()}
         assert len(masses) == 21
 
 

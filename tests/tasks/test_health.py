@@ -7,7 +7,7 @@ import pytest
 
 from mixedne.tasks import make_env, resolve_task
 from mixedne.tasks.mujoco_tasks import InvertedPendulum, State, Walker
-from mixedne.tasks.paper_tasks import RULES
+from mixedne.tasks.paper_tasks import TASK_SPECS
 
 EDGES = (0.2, 0.7, 0.8, 1.0, 2.0)
 
@@ -25,8 +25,8 @@ def state_of(qpos: list[float], qvel: list[float]) -> State:
 @pytest.mark.parametrize("version", ["v4", "v5"])
 @pytest.mark.parametrize("name", ["Walker2d", "Hopper", "Ant", "Humanoid"])
 def test_robots_are_healthy_when_gymnasium_says_so(name: str, version: str) -> None:
-    rules = RULES[name, version]
-    assert isinstance(rules, Walker)
+    spec = TASK_SPECS[name, version]
+    assert isinstance(spec, Walker)
     env = make_env(resolve_task(f"{name}-{version}")).unwrapped
     env.reset(seed=0)
     data = env.data  # type: ignore[attr-defined]
@@ -38,7 +38,7 @@ def test_robots_are_healthy_when_gymnasium_says_so(name: str, version: str) -> N
         data.qvel[-1] = extreme
         wanted = bool(env.is_healthy)  # type: ignore[attr-defined]
         seen.add(wanted)
-        found = rules.healthy(state_of(data.qpos.tolist(), data.qvel.tolist()))
+        found = spec.healthy(state_of(data.qpos.tolist(), data.qvel.tolist()))
         assert found.tolist() == [wanted], (height, lean, extreme)
     assert seen == {True, False}
 
@@ -46,8 +46,8 @@ def test_robots_are_healthy_when_gymnasium_says_so(name: str, version: str) -> N
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_the_pole_may_lean_by_a_fifth(version: str) -> None:
     """Gymnasium ends the episode if |angle| > 0.2 or anything is not finite."""
-    rules = RULES["InvertedPendulum", version]
-    assert isinstance(rules, InvertedPendulum)
+    spec = TASK_SPECS["InvertedPendulum", version]
+    assert isinstance(spec, InvertedPendulum)
     one = np.ones((1, 1))
     for angle, speed, healthy in [
         (0.2, 0.0, True),
@@ -57,6 +57,8 @@ def test_the_pole_may_lean_by_a_fifth(version: str) -> None:
         (0.0, np.inf, False),
         (0.0, np.nan, False),
     ]:
-        outcome = rules.judge(one, one, 0.04, state_of([0.0, angle], [0.0, speed]), one, True)
-        assert outcome.healthy.tolist() == [healthy]
+        outcome = spec.reward_and_done(
+            one, one, 0.04, state_of([0.0, angle], [0.0, speed]), one, True
+        )
+        assert outcome.done.tolist() == [not healthy]
         assert outcome.rewards.tolist() == [1.0 if healthy or version == "v4" else 0.0]

@@ -58,7 +58,7 @@ def assert_equal_episodes(
         compared += len(actions)
         going = ~(step.terminated | step.truncated)
         observations = step.observations[going]
-        worlds.keep(going)
+        worlds.drop(~going)
         if not going.any():
             break
     worlds.close()

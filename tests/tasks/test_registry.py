@@ -13,6 +13,9 @@ import pytest
 from mixedne.errors import InvalidInputError
 from mixedne.tasks import PAPER_TASKS, Shift, make_env, resolve_task
 
+CHANNELS = ("observation-noise", "action-delay")
+MUJOCO = ("mass", "friction", "noise", "gravity", "damping", "actuator-strength", *CHANNELS)
+
 
 def test_the_papers_tasks_are_v5_by_default_and_v4_on_request() -> None:
     assert len(PAPER_TASKS) == 8
@@ -26,7 +29,7 @@ def test_a_task_describes_its_environment() -> None:
     assert (task.name, task.version, task.max_episode_steps) == ("InvertedPendulum", "v5", 1000)
     assert (task.observation_size, task.action_size) == (4, 1)
     assert (task.action_low.tolist(), task.action_high.tolist()) == ([-3.0], [3.0])
-    assert task.axes == ("mass", "friction", "noise")
+    assert task.axes == MUJOCO
     assert task.nominal_rho is None
     assert task == resolve_task("InvertedPendulum-v5")
 
@@ -34,10 +37,10 @@ def test_a_task_describes_its_environment() -> None:
 @pytest.mark.parametrize(
     ("name", "identity", "axes", "steps"),
     [
-        ("toy", "toy", ("noise", "rho"), 500),
-        ("Pendulum-v1", "Pendulum-v1", ("noise",), 200),
-        ("Pusher", "Pusher-v5", ("mass", "friction", "noise"), 100),
-        ("gymnasium:Pendulum-v1", "gymnasium:Pendulum-v1", ("noise",), 200),
+        ("toy", "toy", ("noise", "rho", *CHANNELS), 500),
+        ("Pendulum-v1", "Pendulum-v1", ("noise", *CHANNELS), 200),
+        ("Pusher", "Pusher-v5", MUJOCO, 100),
+        ("gymnasium:Pendulum-v1", "gymnasium:Pendulum-v1", ("noise", *CHANNELS), 200),
     ],
 )
 def test_other_tasks(name: str, identity: str, axes: tuple[str, ...], steps: int) -> None:
@@ -88,7 +91,7 @@ def test_nothing_is_said_or_written(
     handler = mujoco.get_mju_user_warning()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        env = make_env(resolve_task("HalfCheetah-v4"), Shift(body_masses=(("torso", 1e-12),)))
+        env = make_env(resolve_task("HalfCheetah-v4"), Shift({"mass[torso]": 1e-12}))
         env.reset(seed=0)
         env.unwrapped.data.qvel[:] = np.inf  # type: ignore[attr-defined]
         env.step(np.ones(6))

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
+from mixedne.shifts.model import shifted_model
 from mixedne.tasks import Shift, from_unit, make_env, make_worlds, resolve_task, simulator
-from mixedne.tasks.shifts import shifted_model
 from mixedne.tasks.simulator import MujocoWorlds
 
 Case = tuple[Shift, int]
@@ -48,7 +48,7 @@ def play(
         step = worlds.step(from_unit(np.array(unit), task.action_low, task.action_high))
         for world, *row in zip(worlds.active, *step, strict=True):
             played[world].append(np.hstack(row))
-        worlds.keep(~(step.terminated | step.truncated))
+        worlds.drop(step.terminated | step.truncated)
     worlds.close()
     return {case: np.array(rows) for case, rows in zip(cases, played, strict=True)}
 
@@ -76,7 +76,7 @@ def test_a_reset_repeats_the_episode(name: str) -> None:
     for _ in range(2):
         rows = [worlds.reset()]
         rows += [worlds.step(np.full((4, task.action_size), 0.1)).observations for _ in range(4)]
-        worlds.keep(np.array([True, False, True, False]))
+        worlds.drop(np.array([False, True, False, True]))
         assert worlds.active.tolist() == [0, 2]
         rows.append(worlds.step(np.full((2, task.action_size), 0.1)).observations)
         episodes.append(rows)
@@ -90,7 +90,7 @@ def test_all_worlds_may_leave(name: str) -> None:
     task = resolve_task(name)
     worlds = make_worlds(task, [(Shift(), 0), (Shift(noise=0.2), 1)])
     worlds.reset()
-    worlds.keep(np.zeros(2, bool))
+    worlds.drop(np.ones(2, bool))
     step = worlds.step(np.empty((0, task.action_size)))
     assert step.observations.shape == (0, task.observation_size)
     assert [len(part) for part in step] == [0, 0, 0, 0]
@@ -179,7 +179,7 @@ def test_worlds_of_the_same_physics_share_a_model(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(simulator, "shifted_model", spy)
     make_worlds(resolve_task("Hopper"), CASES)  # three masses, two noises, two seeds
-    assert sorted(shift.mass for shift in made) == [0.7, 1.0, 1.5]
+    assert sorted(shift.number("mass") or 0 for shift in made) == [0.7, 1.0, 1.5]
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from toy_optimum import optimal_return, solve
 
+from mixedne.shifts import Shift
 from mixedne.tasks import make_worlds, resolve_task
-from mixedne.tasks.shifts import Shift
 from mixedne.tasks.toy import reward, transition
 
 

@@ -1,4 +1,4 @@
-"""Films show the episode that is measured, and can be played and captioned."""
+"""Videos show the episode that is measured, and can be played and captioned."""
 
 import json
 import subprocess
@@ -15,20 +15,20 @@ import pytest
 
 import mixedne
 from mixedne import InvalidInputError
-from mixedne.evaluation.sources import Source
+from mixedne.evaluation.handles import PolicyHandle
 from mixedne.tasks import Shift, resolve_task
 from mixedne.video import renderer
 from mixedne.video.captions import FIELDS, caption_text, read_caption
-from mixedne.video.renderer import Painter
-from mixedne.video.watch import Film, shift_in_words, watch, who_acts
-from mixedne.video.writer import FilmFile, Lettering
+from mixedne.video.renderer import Renderer
+from mixedne.video.watch import Video, watch, who_acts
+from mixedne.video.writer import TextOverlay, VideoFile
 from probes.pictures import decode, skip_without_gl
 from probes.policies import random_policy
 
 HOPPER, PENDULUM = "Hopper-v5", "InvertedPendulum-v5"
 SMALL: dict[str, Any] = {"size": (160, 120)}
 EPISODE: dict[str, Any] = {"mass": 1.5, "noise": 0.3, "seed": 3, "episode": 2}
-STRIP = Lettering((160, 120), 3).height
+STRIP = TextOverlay((160, 120), 3).height
 
 
 @pytest.fixture(autouse=True)
@@ -38,44 +38,44 @@ def _gl(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory: pytest.TempPathFactory) -> Film:
+def video(tmp_path_factory: pytest.TempPathFactory) -> Video:
     """A pendulum that falls soon, heavier than it was, with noise."""
     skip_without_gl()
-    out = tmp_path_factory.mktemp("films") / "pendulum.mp4"
+    out = tmp_path_factory.mktemp("videos") / "pendulum.mp4"
     return mixedne.watch(random_policy(PENDULUM), out, **EPISODE, **SMALL)
 
 
-def test_the_film_shows_the_episode_that_is_measured(film: Film) -> None:
+def test_the_film_shows_the_episode_that_is_measured(video: Video) -> None:
     table = mixedne.evaluate(random_policy(PENDULUM), mass=[1, 1.5], noise=0.3, seed=3, episodes=4)
     (row,) = table.filter((pl.col("mass") == 1.5) & (pl.col("episode") == 2)).to_dicts()
-    assert film.row == row
+    assert video.row == row
 
 
 def test_a_sampling_policy_is_filmed_as_it_is_measured(tmp_path: Path) -> None:
     policy = random_policy(PENDULUM, head="tanh-gaussian")
-    film = watch(policy, tmp_path / "a.mp4", stochastic=True, seconds=0.1, **SMALL)
+    video = watch(policy, tmp_path / "a.mp4", stochastic=True, seconds=0.1, **SMALL)
     table = mixedne.evaluate(policy, stochastic=True, episodes=1)
-    assert [film.row] == table.to_dicts()
-    assert film.row["acting"] == "stochastic"
+    assert [video.row] == table.to_dicts()
+    assert video.row["acting"] == "stochastic"
 
 
-def test_the_film_plays(film: Film) -> None:
-    seen = decode(film.path)
+def test_the_film_plays(video: Video) -> None:
+    seen = decode(video.path)
     assert (seen.codec, seen.pixels) == ("h264", "yuv420p")
     assert seen.rate == 25
-    assert seen.pictures.shape == (film.row["length"] + 1, 120, 160, 3)
-    assert film.frames == len(seen.pictures)
+    assert seen.pictures.shape == (video.row["length"] + 1, 120, 160, 3)
+    assert video.frames == len(seen.pictures)
     world = seen.pictures[:, STRIP:]
     assert world.std(axis=(1, 2, 3)).min() > 10  # no picture is blank
     assert np.abs(world[-1] - world[0]).mean() > 1
     moves = np.abs(np.diff(world, axis=0)).mean(axis=(1, 2, 3))
     assert (moves[-3:] > 0.3).all()  # it falls
-    content = film.path.read_bytes()
+    content = video.path.read_bytes()
     assert content.index(b"moov") < content.index(b"mdat")  # plays before it is all there
 
 
-def test_the_strip_is_written_and_counts(film: Film) -> None:
-    seen = decode(film.path).pictures[:, :STRIP]
+def test_the_strip_is_written_and_counts(video: Video) -> None:
+    seen = decode(video.path).pictures[:, :STRIP]
     assert seen.mean() < 100
     assert seen.max() > 200
     assert (np.abs(seen[1:] - seen[:1]).max(axis=(1, 2, 3)) > 50).all()
@@ -85,31 +85,31 @@ def test_what_is_written_is_what_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Sequence[str]] = []
-    real = Lettering.write
+    real = TextOverlay.write
 
-    def listen(self: Lettering, picture: Any, lines: Sequence[str]) -> Any:
+    def listen(self: TextOverlay, picture: Any, lines: Sequence[str]) -> Any:
         written.append(lines)
         return real(self, picture, lines)
 
-    monkeypatch.setattr(Lettering, "write", listen)
-    film = watch(random_policy(PENDULUM), tmp_path / "a.mp4", **EPISODE, **SMALL)
-    head = [f"{PENDULUM}   policy", "mass × 1.5, friction × 1, action noise 0.3"]
-    assert [lines[:2] for lines in written] == [head] * film.frames
+    monkeypatch.setattr(TextOverlay, "write", listen)
+    video = watch(random_policy(PENDULUM), tmp_path / "a.mp4", **EPISODE, **SMALL)
+    head = [f"{PENDULUM}   policy", "mass × 1.5, action noise 0.3"]
+    assert [lines[:2] for lines in written] == [head] * video.frames
     assert written[0][2] == "step 0   return 0.0"
     assert written[1][2] == "step 1   return 1.0"  # a pendulum that stands is paid 1
-    assert written[-1][2] == f"step {film.row['length']}   return {film.row['return']:.1f}"
+    assert written[-1][2] == f"step {video.row['length']}   return {video.row['return']:.1f}"
 
 
-def test_lettering_changes_its_strip_alone() -> None:
-    lettering = Lettering((320, 240), 2)
+def test_overlay_changes_its_strip_alone() -> None:
+    overlay = TextOverlay((320, 240), 2)
     picture = np.full((240, 320, 3), 120, np.uint8)
-    first, second = (lettering.write(picture, ["δ × ρ", line]) for line in ("1", "2"))
+    first, second = (overlay.write(picture, ["δ × ρ", line]) for line in ("1", "2"))
     assert (picture == 120).all()
-    assert (first[lettering.height :] == 120).all()
-    assert first[: lettering.height].max() == 255
-    assert np.median(first[: lettering.height]) == 40
+    assert (first[overlay.height :] == 120).all()
+    assert first[: overlay.height].max() == 255
+    assert np.median(first[: overlay.height]) == 40
     assert (first != second).any()
-    long = lettering.write(picture, ["a\nname\x00 " * 99, ""])
+    long = overlay.write(picture, ["a\nname\x00 " * 99, ""])
     assert (long[:, -2:] == first[:, -2:]).all()  # cut before the edge
 
 
@@ -117,9 +117,9 @@ def test_a_shift_is_seen_and_measured(tmp_path: Path) -> None:
     policy, seen = random_policy(HOPPER), []
     for mass in (1.0, 1.5):
         out = tmp_path / f"{mass}.mp4"
-        film = watch(policy, out, mass=mass, fps=25, **SMALL)
+        video = watch(policy, out, mass=mass, fps=25, **SMALL)
         # Reward in a Hopper comes from its motion: equal returns are the same episode.
-        assert [film.row] == mixedne.evaluate(policy, mass=mass, episodes=1).to_dicts()
+        assert [video.row] == mixedne.evaluate(policy, mass=mass, episodes=1).to_dicts()
         seen.append(decode(out).pictures[:, STRIP:])
     same = min(map(len, seen))
     apart = np.abs(seen[0][:same] - seen[1][:same]).mean(axis=(1, 2, 3))
@@ -127,13 +127,13 @@ def test_a_shift_is_seen_and_measured(tmp_path: Path) -> None:
     assert apart.max() > 15
 
 
-def test_frames_may_be_fewer_or_more_than_steps(film: Film, tmp_path: Path) -> None:
-    length = film.row["length"]
+def test_frames_may_be_fewer_or_more_than_steps(video: Video, tmp_path: Path) -> None:
+    length = video.row["length"]
     policy = random_policy(PENDULUM)
 
     def frames(**pace: Any) -> int:
         made = watch(policy, tmp_path / "a.mp4", **EPISODE, **pace, **SMALL, overwrite=True)
-        assert made.row == film.row
+        assert made.row == video.row
         seen = decode(made.path)
         assert seen.rate == made.frames_per_second
         assert len(seen.pictures) == made.frames
@@ -148,24 +148,24 @@ def test_frames_may_be_fewer_or_more_than_steps(film: Film, tmp_path: Path) -> N
 
 def test_the_floor_and_the_light_go_with_the_robot() -> None:
     task = resolve_task("HalfCheetah")
-    painter = Painter(task, (160, 120))
+    renderer = Renderer(task, (160, 120))
     position = np.zeros(9)
     tile = 80 / 60  # of the floor's texture
-    near = painter.draw(position).astype(int)
+    near = renderer.draw(position).astype(int)
     position[0] = 300 * tile
-    far = painter.draw(position).astype(int)
+    far = renderer.draw(position).astype(int)
     position[0] += tile / 4
-    between = painter.draw(position).astype(int)
-    painter.close()
+    between = renderer.draw(position).astype(int)
+    renderer.close()
     assert np.abs(far - near).mean() < 1
     assert np.abs(between - near).mean() > 5
 
 
-def test_captions_survive_the_file(film: Film) -> None:
-    caption = read_caption(film.path)
-    assert caption == {"format_version": 1, **film.caption}
-    assert caption["return"] == film.row["return"]
-    assert caption["shift"] == "mass × 1.5, friction × 1, action noise 0.3"
+def test_captions_survive_the_file(video: Video) -> None:
+    caption = read_caption(video.path)
+    assert caption == {"format_version": 1, **video.caption}
+    assert caption["return"] == video.row["return"]
+    assert caption["shift"] == "mass × 1.5, action noise 0.3"
     assert set(caption) == {"format_version", *FIELDS}
 
 
@@ -217,9 +217,9 @@ def test_files_that_are_no_films_have_no_caption(tmp_path: Path) -> None:
 
 def _film_that_says(comment: str, folder: Path) -> Path:
     path = folder / "other.mp4"
-    with FilmFile(path, (64, 64), 10) as film:
-        film.add(np.zeros((64, 64, 3), np.uint8))
-        film.finish("title", comment)
+    with VideoFile(path, (64, 64), 10) as video:
+        video.add(np.zeros((64, 64, 3), np.uint8))
+        video.finish("title", comment)
     with av.open(str(path)) as written:
         assert written.metadata["title"] == "title"
     return path
@@ -227,16 +227,22 @@ def _film_that_says(comment: str, folder: Path) -> Path:
 
 @pytest.mark.without_gl
 def test_shifts_and_policies_in_words() -> None:
-    axes = ("mass", "friction", "noise")
-    assert shift_in_words(Shift(), axes) == "nominal world"
-    shift = Shift(2.0, "consistent", 0.5, 0.1, None, (("foot", 3.0),), (("floor", 0.25),))
-    assert shift_in_words(shift, axes) == (
-        "mass × 2 (and inertia), mass of foot × 3, friction × 0.5, friction of floor × 0.25, "
-        "action noise 0.1"
+    assert str(Shift()) == "nominal world"
+    shift = Shift(
+        {"mass[foot]": 3.0, "friction[floor]": 0.25, "mass[torso]:abs": 4.0, "action-delay": 2},
+        "consistent",
+        mass=2.0,
+        friction=0.5,
+        noise=0.1,
     )
-    assert shift_in_words(Shift(noise=0.1), ("noise",)) == "action noise 0.1"
-    source = Source("a", lambda _: np.zeros(1), {"agent": "td3", "solver": "gad", "delta": 0.1})
-    assert who_acts(source, stochastic=False) == "a (td3, gad, δ 0.1)"
+    assert str(shift) == (
+        "mass × 2 (and inertia), mass of foot × 3, mass of torso 4 kg, friction × 0.5, "
+        "friction of floor × 0.25, action noise 0.1, action delay in steps 2"
+    )
+    handle = PolicyHandle(
+        "a", lambda _: np.zeros(1), {"agent": "td3", "solver": "gad", "delta": 0.1}
+    )
+    assert who_acts(handle, stochastic=False) == "a (td3, gad, δ 0.1)"
 
 
 def test_an_interrupted_film_leaves_nothing(
@@ -253,13 +259,13 @@ def test_an_interrupted_film_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
     assert out.read_text() == "old"
 
-    real = FilmFile.finish
+    real = VideoFile.finish
 
-    def breaks_off(self: FilmFile, title: str, comment: str) -> None:
+    def breaks_off(self: VideoFile, title: str, comment: str) -> None:
         real(self, title, comment)
         raise OSError("no space left")
 
-    monkeypatch.setattr(FilmFile, "finish", breaks_off)
+    monkeypatch.setattr(VideoFile, "finish", breaks_off)
     with pytest.raises(OSError, match="no space left"):
         watch(random_policy(PENDULUM), out, overwrite=True, **SMALL)
     assert [path.name for path in tmp_path.iterdir()] == ["a.mp4"]
@@ -282,8 +288,8 @@ def test_an_interrupted_film_leaves_nothing(
         ({"seconds": 0}, "seconds must be above 0"),
         ({"seconds": float("nan")}, "seconds must be finite"),
         ({"camera": "trak"}, "did you mean 'track'?"),
-        ({"body_masses": [("fot", 2)]}, "did you mean 'foot'?"),
-        ({"out": "a.avi"}, "the film must end in .mp4, not a.avi"),
+        ({"shifts": {"mass[fot]": 2}}, "did you mean 'foot'?"),
+        ({"out": "a.avi"}, "the video must end in .mp4, not a.avi"),
         ({"out": "none/a.mp4"}, "there is no folder"),
         ({"out": "old.mp4"}, "exists: choose another file or pass --overwrite"),
         ({"out": "folder.mp4"}, "is a folder"),
@@ -366,9 +372,9 @@ def test_other_tasks_draw_themselves(painted: str, tmp_path: Path) -> None:
     def act(observations: np.ndarray) -> np.ndarray:
         return np.full((len(observations), 1), 0.1)
 
-    film = watch(act, tmp_path / "a.mp4", painted, noise=0.5, size=(200, 200))
-    assert [film.row] == mixedne.evaluate(act, painted, noise=0.5, episodes=1).to_dicts()
-    seen = decode(film.path)
+    video = watch(act, tmp_path / "a.mp4", painted, noise=0.5, size=(200, 200))
+    assert [video.row] == mixedne.evaluate(act, painted, noise=0.5, episodes=1).to_dicts()
+    seen = decode(video.path)
     assert seen.rate == 10
     middle = seen.pictures[:, 125, 100].mean(axis=1)
     np.testing.assert_allclose(middle, 40.0 * np.arange(6), atol=4)
@@ -395,7 +401,7 @@ def test_any_callable_can_be_filmed(tmp_path: Path) -> None:
     def act(observations: np.ndarray) -> np.ndarray:
         return 10 * observations[:, 1:2]
 
-    film = watch(act, tmp_path / "a.mp4", PENDULUM, seconds=0.1, **SMALL)
-    assert [film.row] == mixedne.evaluate(act, PENDULUM, episodes=1).to_dicts()
+    video = watch(act, tmp_path / "a.mp4", PENDULUM, seconds=0.1, **SMALL)
+    assert [video.row] == mixedne.evaluate(act, PENDULUM, episodes=1).to_dicts()
     with pytest.raises(InvalidInputError, match="does not say its task"):
         watch(lambda observations: observations, tmp_path / "b.mp4")

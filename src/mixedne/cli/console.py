@@ -148,7 +148,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Text may come from files, so nothing in it is markup."""
-    table = Table(*columns, box=box.SIMPLE_HEAD)
+    table = Table(*map(escape, columns), box=box.SIMPLE_HEAD)
     for row in rows:
         table.add_row(*map(Text, row))
     return table

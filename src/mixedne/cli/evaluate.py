@@ -1,5 +1,6 @@
 """``mixedne evaluate``: policies in worlds that differ from the nominal one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -12,10 +13,11 @@ from mixedne.errors import InvalidInputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from mixedne.evaluation.sources import Source
+    from mixedne.evaluation.handles import PolicyHandle
 
 NamedFactors = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")]
-List = Annotated[str, tyro.conf.arg(metavar="LIST")]
+ShiftTexts = Annotated[tuple[str, ...], tyro.conf.arg(metavar="AXIS=LIST")]
+List = Annotated[str | None, tyro.conf.arg(metavar="LIST")]
 
 
 @dataclass(frozen=True)
@@ -27,28 +29,35 @@ All axes given are crossed. A LIST is 0.5,1,2 or 0.5:2:16 (start:stop:count, bot
 included) or a named grid, paper or paper-heatmap. Every grid point and every policy
 meets the same initial states and the same noise.
 
+An AXIS is a parameter (mass, friction, noise, rho, gravity, damping, actuator-strength,
+observation-noise, action-delay), with a body, geom, joint or actuator in brackets for a part
+of the model, by name or as #index, and with :abs for values instead of factors.
+
 Without --out, the results of a run folder go into its evaluation.parquet, beside what is
 there already.
 
 Examples:
   mixedne evaluate runs/hopper --mass paper
   mixedne evaluate runs/a runs/b --mass 0.5:2:4 --noise 0,0.1 --episodes 20 --out ab.parquet
+  mixedne evaluate runs/hopper --shift 'mass[torso]=0.5:2:16' --shift gravity=0.8,1
   mixedne evaluate ppo.zip --trust-pickle --task Hopper-v5 --friction 0.5,1,2 --json"""
 
     policies: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN|FILE")]
     """Run folders, policy files, or Stable-Baselines3 files."""
     task: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
     """The task; policies from elsewhere need it."""
-    mass: List = "1"
+    mass: List = None
     """Factors on all bodies' masses."""
     mass_mode: Literal["reference", "consistent"] = "reference"
     """What a factor on masses changes: masses alone, or inertias and derived constants too."""
-    friction: List = "1"
+    friction: List = None
     """Factors on all geoms' friction."""
-    noise: List = "0"
+    noise: List = None
     """Probabilities with which a uniform action replaces the policy's."""
-    rho: Annotated[str | None, tyro.conf.arg(metavar="LIST")] = None
+    rho: List = None
     """Values of ρ, for the toy MDP."""
+    shift: tyro.conf.UseAppendAction[ShiftTexts] = ()
+    """Values along any axis, as often as you like."""
     body_mass: tyro.conf.UseAppendAction[NamedFactors] = ()
     """Factors on single bodies' masses, at every grid point."""
     geom_friction: tyro.conf.UseAppendAction[NamedFactors] = ()
@@ -76,16 +85,15 @@ Examples:
         """Evaluate, write and print."""
         if not self.policies:
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
-        bodies, geoms = named_factors(self.body_mass), named_factors(self.geom_friction)
+        shifts = read_shifts(self.shift, self.body_mass, self.geom_friction)
 
-        import polars as pl
-
-        from mixedne.evaluation.sources import find_sources
+        from mixedne.evaluation.handles import find_policies
         from mixedne.evaluation.sweep import evaluate
+        from mixedne.evaluation.table import concat_tables
 
-        sources = find_sources(self.policies, trust_pickle=self.trust_pickle)
+        handles = find_policies(self.policies, trust_pickle=self.trust_pickle)
         tables = []
-        for job, out in self.jobs(sources):
+        for job, out in self.jobs(handles):
             with (
                 counting(f"Evaluation of {job[0].name}", "episodes") as progress,
                 noted_warnings(),
@@ -97,9 +105,8 @@ Examples:
                     friction=self.friction,
                     noise=self.noise,
                     rho=self.rho,
+                    shifts=shifts,
                     mass_mode=self.mass_mode,
-                    body_masses=bodies,
-                    geom_frictions=geoms,
                     episodes=self.episodes,
                     seed=self.seed,
                     stochastic=self.stochastic,
@@ -113,26 +120,26 @@ Examples:
             tables.append(table)
             if out is not None:
                 note(f"Results are in {out}")
-        rows = summarise(pl.concat(tables)).to_dicts()
+        rows = summarise(concat_tables(tables)).to_dicts()
         if self.json:
             print_json(rows)
         else:
             _print(rows)
 
-    def jobs(self, sources: "list[Source]") -> "list[tuple[list[Source], Path | None]]":
+    def jobs(self, handles: "list[PolicyHandle]") -> "list[tuple[list[PolicyHandle], Path | None]]":
         """What to evaluate together, and where it goes.
 
         Without --out, each run folder keeps its own results; all others run together.
         """
         if self.out is not None:
-            return [(sources, self.out)]
-        jobs: list[tuple[list[Source], Path | None]] = []
+            return [(handles, self.out)]
+        jobs: list[tuple[list[PolicyHandle], Path | None]] = []
         others = []
-        for source in sources:
-            if source.path is not None and source.path.is_dir():
-                jobs.append(([source], source.path / "evaluation.parquet"))
+        for handle in handles:
+            if handle.path is not None and handle.path.is_dir():
+                jobs.append(([handle], handle.path / "evaluation.parquet"))
             else:
-                others.append(source)
+                others.append(handle)
         return [*jobs, (others, None)] if others else jobs
 
 
@@ -140,9 +147,9 @@ def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
     """One row per policy and grid point: mean, spread and worst over its episodes."""
     import polars as pl
 
-    from mixedne.evaluation.statistics import SHIFT
+    from mixedne.shifts import shift_axes
 
-    points = ["run", "task", *SHIFT]
+    points = ["run", "task", "mass_mode", *map(str, shift_axes(table.columns)), "acting"]
     returns = pl.col("return")
     return table.group_by(points, maintain_order=True).agg(
         pl.len().alias("episodes"),
@@ -155,14 +162,14 @@ def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    axes = [
-        axis for axis in ("mass", "friction", "noise", "rho") if len({r[axis] for r in rows}) > 1
-    ]
+    from mixedne.shifts import shift_axes
+
+    axes = [axis for axis in map(str, shift_axes(rows[0])) if len({r[axis] for r in rows}) > 1]
     columns = ["run", *axes, "episodes", "mean return", "std", "min", "mean length"]
     table = [
         [
             row["run"],
-            *(f"{row[axis]:g}" for axis in axes),
+            *("" if row[axis] is None else f"{row[axis]:g}" for axis in axes),
             str(row["episodes"]),
             *(f"{row[name]:.1f}" for name in ("mean_return", "std_return", "min_return")),
             f"{row['mean_length']:.0f}",
@@ -172,15 +179,19 @@ def _print(rows: list[dict[str, Any]]) -> None:
     print_table(f"{rows[0]['task']}, return over episodes", columns, table)
 
 
-def named_factors(given: tuple[str, ...]) -> list[tuple[str, float]]:
-    """(name, factor) from NAME=FACTOR."""
+def read_shifts(
+    shifts: Sequence[str], body_masses: Sequence[str], geom_frictions: Sequence[str]
+) -> list[tuple[str, str]]:
+    """(axis, LIST) from AXIS=LIST, and from NAME=FACTOR of single bodies and geoms."""
     pairs = []
-    for text in given:
-        name, equals, factor = text.rpartition("=")
-        try:
-            pairs.append((name, float(factor)))
-        except ValueError:
-            equals = ""
-        if not (equals and name):
-            raise InvalidInputError(f"a named factor must be NAME=FACTOR, not {text!r}")
+    for texts, form in (
+        (shifts, "{}"),
+        (body_masses, "mass[{}]"),
+        (geom_frictions, "friction[{}]"),
+    ):
+        for text in texts:
+            name, _, values = (part.strip() for part in text.rpartition("="))
+            if not (name and values):
+                raise InvalidInputError(f"a shift must be NAME=NUMBERS, not {text!r}")
+            pairs.append((form.format(name), values))
     return pairs

@@ -2,8 +2,7 @@
 
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
-``films``        ``watch``: films one episode; ``captions`` reads what a film says of itself
-``sources``      which policies: run folders, callables, Stable-Baselines3 files
+``handles``      which policies: run folders, callables, Stable-Baselines3 files
 ``statistics``   the table's summaries per shift, over the grid, over seeds and over tasks
 ``estimators``   the numbers in them, for plain arrays
 

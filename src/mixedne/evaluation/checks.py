@@ -1,6 +1,5 @@
 """What is checked before an evaluation, and what is said of it: all on one page."""
 
-import dataclasses
 import warnings
 from collections.abc import Sequence
 
@@ -8,26 +7,43 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
-from mixedne.evaluation.sources import Source
-from mixedne.tasks import Shift, Task, parts_without_effect, resolve_task
-from mixedne.tasks.shifts import check_axes
+from mixedne.evaluation.handles import PolicyHandle
+from mixedne.shifts import Axis
+from mixedne.tasks import (
+    DEFAULT_VERSION,
+    PAPER_TASKS,
+    Task,
+    check_axes,
+    resolve_task,
+    shift_effects,
+)
+
+SMALL_EFFECT = 0.005
+"""A shift that changes accelerations by less, relatively, changes next to nothing."""
+
+MOST_PROBES = 50
+"""Grid points at which an axis is looked at before it is said to change nothing."""
 
 
 class NoEffectWarning(UserWarning):
-    """A shift was asked for that changes nothing in this task."""
+    """A shift was asked for that changes nothing, or next to nothing, in this task."""
+
+
+class OtherTaskWarning(UserWarning):
+    """A policy is evaluated in another task than it was trained for."""
 
 
 class DivergenceWarning(UserWarning):
-    """The physics of some episodes flew apart."""
+    """The physics of some episodes diverged."""
 
 
-def find_task(sources: Sequence[Source], name: str | None) -> Task:
+def find_task(handles: Sequence[PolicyHandle], name: str | None) -> Task:
     """The task that was named, or that all policies were trained for."""
     if name is not None:
         return _with_time_limit(resolve_task(name))
-    known = {source.task for source in sources}
+    known = {handle.task for handle in handles}
     if None in known:
-        unknown = next(source.name for source in sources if source.task is None)
+        unknown = next(handle.name for handle in handles if handle.task is None)
         raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
     if len(known) > 1:
         raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
@@ -43,52 +59,61 @@ def _with_time_limit(task: Task) -> Task:
     return task
 
 
-def check_fit(sources: Sequence[Source], task: Task, grid: Grid) -> None:
+def check_fit(handles: Sequence[PolicyHandle], task: Task, grid: Grid) -> None:
     """Refuse policies and shifts that do not fit the task, before any work."""
     needed = (task.observation_size, task.action_size)
-    for source in sources:
-        if source.sizes is not None and source.sizes != needed:
+    for handle in handles:
+        if handle.sizes is not None and handle.sizes != needed:
             raise InvalidInputError(
-                f"the policy {source.name} takes {source.sizes[0]} observations and gives "
-                f"{source.sizes[1]} actions, but {task.id} has {needed[0]} and {needed[1]}"
+                f"the policy {handle.name} takes {handle.sizes[0]} observations and gives "
+                f"{handle.sizes[1]} actions, but {task.id} has {needed[0]} and {needed[1]}"
             )
-    for shift in grid.shifts():
-        check_axes(task.id, task.axes, shift)
+    check_axes(task, [axis for axis, _ in grid.axes])
+
+
+def warn_of_other_task(handles: Sequence[PolicyHandle], task: Task) -> None:
+    """Say so if a policy that fits was trained for another task."""
+    for handle in handles:
+        if handle.task is not None and _full_name(handle.task) != task.id:
+            warnings.warn(
+                f"the policy {handle.name} was trained for {handle.task} and is evaluated in "
+                f"{task.id}",
+                OtherTaskWarning,
+                stacklevel=3,
+            )
+
+
+def _full_name(name: str) -> str:
+    return f"{name}-{DEFAULT_VERSION}" if name in PAPER_TASKS else name
 
 
 def warn_of_no_effect(task: Task, grid: Grid) -> None:
     """Say what changes nothing here, so that a flat curve is not taken for robustness."""
-    base = Shift(
-        mass_mode=grid.mass_mode,
-        body_masses=grid.body_masses,
-        geom_frictions=grid.geom_frictions,
-    )
-    named = {f"mass of {body}" for body, _ in grid.body_masses}
-    named |= {f"friction of {geom}" for geom, _ in grid.geom_frictions}
-    probes = [({"mass"}, dataclasses.replace(base, mass=x)) for x in grid.mass if x != 1]
-    probes += [
-        ({"friction"}, dataclasses.replace(base, friction=x)) for x in grid.friction if x != 1
-    ]
-    moving: set[str] = set()
-    idle: set[str] = set()
-    for parts, shift in probes or [(set(), base)]:
-        without_effect = set(parts_without_effect(task, shift))
-        idle |= without_effect
-        moving |= (parts | named) - without_effect
-    for part in sorted(idle - moving):
-        warnings.warn(
-            f"{part} changes nothing in {task.id}: its worlds are all alike",
-            NoEffectWarning,
-            stacklevel=3,
-        )
+    points = dict.fromkeys(shift.only("model") for shift in grid.shifts())
+    effects: dict[Axis, float] = {}
+    for axis, _ in grid.axes if task.has_model else ():
+        # Effects depend on other axes too: the larger of two geoms' frictions decides.
+        for shift in [shift for shift in points if axis in shift.axes][:MOST_PROBES]:
+            effects[axis] = max(effects.get(axis, 0.0), shift_effects(task, shift)[axis])
+            if effects[axis] >= SMALL_EFFECT:
+                break
+    for axis, effect in effects.items():
+        if effect < SMALL_EFFECT:
+            words = (
+                f"{axis} changes nothing in {task.id}: its worlds are all alike"
+                if effect == 0
+                else f"{axis} changes next to nothing in {task.id}: it changes accelerations by "
+                f"{100 * effect:.1g} % at most"
+            )
+            warnings.warn(words, NoEffectWarning, stacklevel=3)
 
 
 def warn_of_divergence(table: pl.DataFrame) -> None:
-    """Say so if worlds flew apart: what was returned after that means little."""
+    """Say so if physics diverged: what was returned after that means little."""
     count = int(table["diverged"].sum())
     if count:
         warnings.warn(
-            f"in {count} of {table.height} episodes the physics flew apart and was started anew: "
+            f"in {count} of {table.height} episodes the physics diverged and was restarted: "
             "see the column diverged",
             DivergenceWarning,
             stacklevel=3,

@@ -39,8 +39,6 @@ SHIFT = (
     "friction",
     "noise",
     "rho",
-    "body_masses",
-    "geom_frictions",
     "acting",
 )
 """The columns that name a shift, and whether a policy's mean acted in it or a sample; the
@@ -58,6 +56,7 @@ def seed_means(
     A training seed must stand for one run after one number of steps. If it does not, filter
     the table, or add ``run`` or ``steps`` to the columns that name a method.
     """
+    shift = _all_axes(table, shift)
     key = [*TASK, *method, SEED]
     _require(table, [*key, *shift, "run", "steps", "return"], "return")
     whole = list(dict.fromkeys([*key, "run", "steps"]))
@@ -94,6 +93,7 @@ def shift_summary(
 
     ``mean_return_low`` and ``mean_return_high`` bound its interval, null for a single seed.
     """
+    shift = _all_axes(table, shift)
     means = seed_means(table, method=method, shift=shift)
     return _over_seeds(means, [*TASK, *method, *shift], ["mean_return"], interval)
 
@@ -113,6 +113,7 @@ def grid_scores(
     the worst true mean: compare methods with the same number of episodes only.
     """
     check_number("level", level, above=0, at_most=1)
+    shift = _all_axes(table, shift)
     means = seed_means(table, method=method, shift=shift)
     key = [*TASK, *method, SEED]
     grid = pl.struct(*shift).n_unique().over(*TASK)
@@ -150,6 +151,13 @@ def grid_summary(
     """
     scores = grid_scores(table, level=level, method=method, shift=shift)
     return _over_seeds(scores, [*TASK, *method, "shifts", "level"], MEASURES, interval)
+
+
+def _all_axes(table: pl.DataFrame, shift: Sequence[str]) -> Sequence[str]:
+    """By default, the columns of every shift that the table has."""
+    if shift is not SHIFT:
+        return shift
+    return [*SHIFT, *(name for name in map(str, shift_axes(table.columns)) if name not in SHIFT)]
 
 
 def _over_seeds(

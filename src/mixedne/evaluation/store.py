@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from mixedne.errors import InvalidInputError
-from mixedne.evaluation.table import FORMAT_VERSION, join_tables, read_table
+from mixedne.evaluation.table import FORMAT_VERSION, concat_tables, join_tables, read_table
 from mixedne.files import write_table
 
 
@@ -52,7 +52,7 @@ class ChunkStore:
             raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
         nearest = next(parent for parent in out.absolute().parents if parent.exists())
         if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-            raise InvalidInputError(f"{out} cannot be written: {nearest} is not open to you")
+            raise InvalidInputError(f"{out} cannot be written: {nearest} is not writable")
         old = read_table(out) if join and out.exists() else None
         if fingerprint is None:
             return cls(out, None, old)
@@ -76,7 +76,7 @@ class ChunkStore:
 
     def finish(self) -> pl.DataFrame:
         """All chunks in order, written to the output file, or joined with it, if there is one."""
-        table = pl.concat(self._tables[number] for number in sorted(self._tables))
+        table = concat_tables(self._tables[number] for number in sorted(self._tables))
         if self._out is not None:
             whole = table if self._old is None else join_tables(self._old, table)
             write_table(whole, self._out, FORMAT_VERSION)

@@ -6,12 +6,11 @@ that is random in the episode comes from it. Worlds run in chunks, so memory sta
 results do not depend on the chunks, the number of threads or the order of the grid.
 """
 
-import dataclasses
 import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,17 +19,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mixedne.errors import check_number
-from mixedne.evaluation.actors import Actors
 from mixedne.evaluation.checks import (
     check_fit,
     find_task,
     warn_of_divergence,
     warn_of_no_effect,
+    warn_of_other_task,
 )
-from mixedne.evaluation.grids import Grid, NamedFactors, Values, make_grid
-from mixedne.evaluation.sources import Source, find_sources
+from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, episode_seed
+from mixedne.evaluation.handles import PolicyHandle, find_policies
+from mixedne.evaluation.policy_batch import PolicyBatch, one_blas_thread
 from mixedne.evaluation.store import ChunkStore
-from mixedne.evaluation.table import SCHEMA
+from mixedne.evaluation.table import table_schema, world_columns
 from mixedne.policies import Policy
 from mixedne.tasks import Shift, Task, Worlds, make_worlds
 from mixedne.versions import versions
@@ -46,16 +46,11 @@ Watch: TypeAlias = Callable[[Worlds, NDArray[np.float64], NDArray[np.bool_]], No
 have come to their end."""
 
 
-def episode_seed(seed: int, episode: int) -> int:
-    """The seed of an episode: with it, ``env.reset(seed=…)`` of Gymnasium starts the same."""
-    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
-
-
 class Case(NamedTuple):
     """One episode to run."""
 
-    source: int
-    """Which policy."""
+    policy: int
+    """Its place among the handles."""
     shift: Shift
     episode: int
 
@@ -64,10 +59,11 @@ def evaluate(
     policies: Any,
     task: str | None = None,
     *,
-    mass: Values = 1.0,
-    friction: Values = 1.0,
-    noise: Values = 0.0,
+    mass: Values | None = None,
+    friction: Values | None = None,
+    noise: Values | None = None,
     rho: Values | None = None,
+    shifts: Shifts = (),
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
     geom_frictions: NamedFactors = (),
@@ -94,9 +90,13 @@ def evaluate(
       friction: factors on all geoms' friction.
       noise: probabilities with which a uniform action replaces the policy's.
       rho: values of ρ, for the toy MDP.
+      shifts: values of any parameter, by axis: ``{"gravity": [0.5, 1], "mass[torso]": "0.5:2:4",
+        "mass[torso]:abs": [3.5]}``; or axes of one's own, by name: a
+        :class:`~mixedne.evaluation.grids.ModelShift` or
+        :class:`~mixedne.evaluation.grids.KeywordShift`. All axes are crossed.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
-      body_masses: further factors on named bodies' masses, the same at every grid point.
-      geom_frictions: further factors on named geoms' friction.
+      body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
+      geom_frictions: factors on single geoms' friction.
       episodes: at every grid point.
       seed: of the evaluation. Grid points and policies share their episodes' seeds.
       stochastic: let stochastic policies of this package sample; their mean acts otherwise.
@@ -111,8 +111,8 @@ def evaluate(
       progress: called now and then with the number of episodes done, those under way by
         their share of steps, and of all.
     """
-    sources = find_sources(policies, trust_pickle=trust_pickle)
-    grid = make_grid(
+    grid = Grid(
+        shifts,
         mass=mass,
         friction=friction,
         noise=noise,
@@ -124,19 +124,46 @@ def evaluate(
         seed=seed,
         stochastic=stochastic,
     )
+    return evaluate_grid(
+        find_policies(policies, trust_pickle=trust_pickle),
+        task,
+        grid,
+        out=out,
+        overwrite=overwrite,
+        join=join,
+        threads=threads,
+        worlds_at_once=worlds_at_once,
+        progress=progress,
+    )
+
+
+def evaluate_grid(
+    handles: Sequence[PolicyHandle],
+    task: str | None,
+    grid: Grid,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    join: bool = False,
+    threads: int | None = None,
+    worlds_at_once: int = 256,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> pl.DataFrame:
+    """What :func:`evaluate` does, with policies that were found and a grid that was made."""
     check_number("worlds_at_once", worlds_at_once, at_least=1)
-    found = find_task(sources, task)
-    check_fit(sources, found, grid)
-    total = len(sources) * len(grid.shifts()) * grid.episodes
+    found = find_task(handles, task)
+    check_fit(handles, found, grid)
+    total = len(handles) * len(grid.shifts()) * grid.episodes
     check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
+    warn_of_other_task(handles, found)
     warn_of_no_effect(found, grid)
-    fingerprint = _fingerprint(sources, found, grid, worlds_at_once)
+    fingerprint = _fingerprint(handles, found, grid, worlds_at_once)
     store = ChunkStore.open(out, fingerprint, overwrite=overwrite, join=join)
     done = 0
-    for number, chunk in enumerate(_chunks(sources, grid, worlds_at_once)):
+    for number, chunk in enumerate(_chunks(handles, grid, worlds_at_once)):
         if store.get(number) is None:
             report = functools.partial(_add_and_tell, progress, done, total)
-            table = run_chunk(sources, found, grid, chunk, threads=threads, report=report)
+            table = run_chunk(handles, found, grid, chunk, threads=threads, report=report)
             store.put(number, table)
         done += len(chunk)
         progress(done, total)
@@ -145,18 +172,18 @@ def evaluate(
     return table
 
 
-def _chunks(sources: Sequence[Source], grid: Grid, size: int) -> Iterator[list[Case]]:
+def _chunks(handles: Sequence[PolicyHandle], grid: Grid, size: int) -> Iterator[list[Case]]:
     """The episodes, so many at a time.
 
     This package's policies share chunks. Others run by themselves: actions of another
     precision in the same array would change how costs are rounded.
     """
-    ours = [i for i, source in enumerate(sources) if isinstance(source.act, Policy)]
-    others = [[i] for i in range(len(sources)) if i not in ours]
+    ours = [i for i, handle in enumerate(handles) if isinstance(handle.act, Policy)]
+    others = [[i] for i in range(len(handles)) if i not in ours]
     for group in [ours, *others]:
         cases = (
-            Case(source, shift, episode)
-            for source in group
+            Case(handle, shift, episode)
+            for handle in group
             for shift in grid.shifts()
             for episode in range(grid.episodes)
         )
@@ -165,7 +192,7 @@ def _chunks(sources: Sequence[Source], grid: Grid, size: int) -> Iterator[list[C
 
 
 def run_chunk(
-    sources: Sequence[Source],
+    handles: Sequence[PolicyHandle],
     task: Task,
     grid: Grid,
     cases: Sequence[Case],
@@ -188,18 +215,18 @@ def run_chunk(
         terminate=terminate,
         drawn=watch is not None,
     )
-    actors = Actors(sources, [case.source for case in cases], seeds, task, grid.stochastic)
+    policies = PolicyBatch(handles, [case.policy for case in cases], seeds, task, grid.stochastic)
     returns = np.zeros(len(cases))
     lengths = np.zeros(len(cases), np.int64)
     terminated = np.zeros(len(cases), bool)
     diverged = np.zeros(len(cases), bool)
-    try:
+    with worlds, one_blas_thread(handles):
         observations = worlds.reset()
         if watch is not None:
             watch(worlds, returns, terminated)
         while len(worlds.active):
             active = worlds.active
-            step = worlds.step(actors.act(active, observations))
+            step = worlds.step(policies.act(active, observations))
             returns[active] += step.rewards
             lengths[active] += 1
             over = step.terminated | step.truncated
@@ -209,52 +236,68 @@ def run_chunk(
             if over.any():
                 terminated[active] = step.terminated
                 diverged[active] = worlds.diverged
-                worlds.keep(~over)
+                worlds.drop(over)
                 observations = observations[~over]
             if worlds.elapsed % REPORT_EVERY == 0:
                 under_way = len(worlds.active) * worlds.elapsed / (task.max_episode_steps or np.inf)
                 report(len(cases) - len(worlds.active) + int(under_way))
-    finally:
-        worlds.close()
-    made_by = json.dumps(versions("gymnasium", "mujoco", "numpy"))
-    rows = [
+    results = {
+        "episode_seed": seeds,
+        "return": returns,
+        "length": lengths,
+        "terminated": terminated,
+        "diverged": diverged,
+    }
+    return _table(handles, task, grid, cases, results)
+
+
+def _table(
+    handles: Sequence[PolicyHandle],
+    task: Task,
+    grid: Grid,
+    cases: Sequence[Case],
+    results: Mapping[str, Any],
+) -> pl.DataFrame:
+    """What the episodes gave, with what is known of them."""
+    axes, known = grid.columns, task.axes
+    about = [
         {
-            "run": sources[case.source].name,
-            "policy": sources[case.source].label,
+            "run": handle.name,
+            "policy": handle.label,
             "task": task.id,
             "task_version": task.version,
-            **sources[case.source].provenance,
-            "mass_mode": case.shift.mass_mode,
-            "mass": case.shift.mass,
-            "friction": case.shift.friction,
-            "noise": case.shift.noise,
-            "rho": task.nominal_rho if case.shift.rho is None else case.shift.rho,
-            "body_masses": _named(case.shift.body_masses),
-            "geom_frictions": _named(case.shift.geom_frictions),
-            "acting": sources[case.source].acting(stochastic=grid.stochastic),
-            "episode": case.episode,
-            "episode_seed": seeds[i],
-            "return": float(returns[i]),
-            "length": int(lengths[i]),
-            "terminated": bool(terminated[i]),
-            "diverged": bool(diverged[i]),
-            "versions": made_by,
+            **handle.provenance,
+            "acting": handle.acting(stochastic=grid.stochastic),
+            "versions": json.dumps(versions("gymnasium", "mujoco", "numpy")),
         }
-        for i, case in enumerate(cases)
+        for handle in handles
     ]
-    return pl.DataFrame(rows, schema=SCHEMA)
+    rows = [
+        {
+            **about[case.policy],
+            **world_columns(case.shift, axes, known),
+            "episode": case.episode,
+        }
+        for case in cases
+    ]
+    schema = table_schema(map(str, axes))
+    described = {name: kind for name, kind in schema.items() if name not in results}
+    table = pl.DataFrame(rows, schema=described)
+    return table.with_columns(
+        pl.Series(name, values, schema[name]) for name, values in results.items()
+    ).select(list(schema))
 
 
 def _fingerprint(
-    sources: Sequence[Source], task: Task, grid: Grid, worlds_at_once: int
+    handles: Sequence[PolicyHandle], task: Task, grid: Grid, worlds_at_once: int
 ) -> str | None:
-    """What was asked for, as a hash; None if a policy cannot be recognised again."""
-    prints = [source.fingerprint for source in sources]
-    if None in prints:
+    """What was asked for, as a hash; None if a policy or a shift cannot be recognised again."""
+    prints = [handle.fingerprint for handle in handles]
+    if None in prints or any(axis.custom is not None for axis, _ in grid.axes):
         return None
     made_by = versions("gymnasium", "mujoco", "numpy")
-    names = [source.name for source in sources]
-    request = [prints, names, task.id, dataclasses.asdict(grid), worlds_at_once, made_by]
+    names = [handle.name for handle in handles]
+    request = [prints, names, task.id, grid.to_json(), worlds_at_once, made_by]
     return hashlib.sha256(json.dumps(request).encode()).hexdigest()
 
 
@@ -262,7 +305,3 @@ def _add_and_tell(
     progress: Callable[[int, int], None], before: int, total: int, finished: int
 ) -> None:
     progress(before + finished, total)
-
-
-def _named(factors: tuple[tuple[str, float], ...]) -> str | None:
-    return ",".join(f"{name}={factor!r}" for name, factor in sorted(factors)) or None

@@ -22,10 +22,9 @@ from mixedne.config import Config
 from mixedne.config.compatible import compile_key
 from mixedne.config.identity import WITHOUT_RESULT
 from mixedne.errors import InvalidInputError, TrainingError
-from mixedne.evaluation.grids import Grid
-from mixedne.evaluation.sources import Source, find_source
-from mixedne.evaluation.sweep import episode_seed, evaluate
-from mixedne.evaluation.table import read_table
+from mixedne.evaluation.handles import find_policy
+from mixedne.evaluation.sweep import evaluate_grid
+from mixedne.evaluation.table import has_evaluation, read_table
 from mixedne.policies import load_policy, policy_files
 from mixedne.studies.folder import EVALUATION, evaluation_hash, mark_finished, read_finished
 from mixedne.studies.plan import PlannedRun
@@ -169,17 +168,16 @@ def _as_begun(run: PlannedRun, folder: Path) -> Config:
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
     """Do the evaluations that are missing; returns whether the table was whole before."""
     out = folder / EVALUATION
-    source = find_source(folder)
+    handle, task = find_policy(folder), run.fields["task"]
     table = _read_or_remove(out)
     was_whole = table is not None
     for grid in run.evaluations:
-        if table is not None and has_evaluation(table, source, run.fields["task"], grid):
+        if table is not None and has_evaluation(table, handle, grid, resolve_task(task).axes):
             continue
-        keywords = {k: v for k, v in dataclasses.asdict(grid).items() if v is not None}
-        evaluate(
-            source,
-            run.fields["task"],
-            **keywords,
+        evaluate_grid(
+            [handle],
+            task,
+            grid,
             out=out,
             join=True,
             threads=1,
@@ -187,30 +185,6 @@ def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
         )
         table = read_table(out)
     return was_whole
-
-
-def has_evaluation(table: pl.DataFrame, source: Source, task: str, grid: Grid) -> bool:
-    """Whether a table has every episode of an evaluation of this policy."""
-    nominal = resolve_task(task).nominal_rho
-    wanted = pl.DataFrame(
-        [
-            {
-                "policy": source.label,
-                "mass_mode": shift.mass_mode,
-                "mass": shift.mass,
-                "friction": shift.friction,
-                "noise": shift.noise,
-                "rho": nominal if shift.rho is None else shift.rho,
-                "acting": source.acting(stochastic=grid.stochastic),
-                "episode_seed": episode_seed(grid.seed, episode),
-            }
-            for shift in grid.shifts()
-            for episode in range(grid.episodes)
-        ],
-        schema_overrides={"rho": pl.Float64},
-    )
-    plain = table.filter(pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null())
-    return wanted.join(plain, on=wanted.columns, how="anti", nulls_equal=True).is_empty()
 
 
 def _read_or_remove(path: Path) -> pl.DataFrame | None:

@@ -23,8 +23,7 @@ from mixedne.config.identity import (
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.spec import CASE, Block, Study
-from mixedne.tasks import resolve_task
-from mixedne.tasks.shifts import check_axes
+from mixedne.tasks import check_axes, resolve_task
 
 MAX_RUNS = 100_000
 """A study with more is taken for a mistake."""
@@ -168,10 +167,9 @@ def _sensible(agent: str, solver: str, formulation: str, delta: float) -> dict[s
 
 def _check_evaluations(block: Block, evaluations: Iterable[Grid]) -> None:
     """Refuse shifts that a task of the block does not have."""
-    shifts = [shift for grid in evaluations for shift in grid.shifts()]
     for task in map(resolve_task, block.tasks):
-        for shift in shifts:
+        for grid in evaluations:
             try:
-                check_axes(task.id, task.axes, shift)
+                check_axes(task, [axis for axis, _ in grid.axes])
             except InvalidInputError as error:
                 raise InvalidInputError(f"{block.place}, evaluations: {error}") from None

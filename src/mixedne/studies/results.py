@@ -25,7 +25,7 @@ from mixedne.evaluation.statistics import (
     over_shifts,
     shift_columns,
 )
-from mixedne.evaluation.table import SCHEMA, read_table
+from mixedne.evaluation.table import SCHEMA, concat_tables, read_table
 from mixedne.studies.folder import EVALUATION, StudyFolder
 from mixedne.studies.plan import PlannedRun
 
@@ -140,7 +140,7 @@ def _read(names: list[str]) -> pl.DataFrame:
             tables.append(read_table(Path(name)).with_columns(file=pl.lit(name)))
         except InvalidInputError as error:
             warnings.warn(f"{error}; its rows are left out", stacklevel=4)
-    return pl.concat(tables, how="diagonal")
+    return concat_tables(tables)
 
 
 def _configuration(folder: Path) -> dict[str, Any] | None:

@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from mixedne.config import presets
+from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
-from mixedne.evaluation.sweep import episode_seed
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.spec import CASE, Search, Study
 from mixedne.tasks import resolve_task

@@ -307,12 +307,7 @@ def _shifts(name: str, value: Any) -> dict[str, tuple[float, ...]]:
 
 
 def _make_grid(shifts: Mapping[str, tuple[float, ...]] | None = None, **values: Any) -> Grid:
-    for axis in shifts or {}:
-        if axis in values:
-            raise InvalidInputError(f"{axis} is twice among the shifts: give one of each")
-        if axis not in PARAMETERS:
-            raise InvalidInputError(f"studies have no axis {axis}")
-    return Grid(**{**values, **(shifts or {})})
+    return Grid(shifts or {}, **values)
 
 
 def _tables(name: str, value: Any) -> list[tuple[str, dict[str, Any]]]:

@@ -45,15 +45,15 @@ class State(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One step's rewards, and which worlds are still healthy."""
+    """One step's rewards, and in which worlds the task ends the episode."""
 
     rewards: Array
-    healthy: Mask
+    done: Mask
 
 
 @dataclass(frozen=True)
-class Rules:
-    """A task's rules; the subclasses say what is rewarded."""
+class TaskSpec:
+    """How a task starts, what it shows and when it ends; the subclasses say what it rewards."""
 
     reset_noise: float
     """Half the width of the uniform noise on the initial state."""
@@ -79,14 +79,14 @@ class Rules:
         velocity = np.clip(state.qvel, -10, 10) if self.clip_velocity else state.qvel
         return np.concatenate([state.qpos[:, self.skipped :], velocity], axis=1)
 
-    def marker(self, state: State) -> Array:
+    def progress(self, state: State) -> Array:
         """(n,) what the next step's reward needs of this state: the place along the track."""
         return state.qpos[:, 0].copy()
 
-    def judge(
+    def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Rewards and health, from the markers before and after the step.
+        """Rewards and ends of episodes, from the progress before and after the step.
 
         ``actions`` are as given, in the type given; ``ends`` says whether ill health ends an
         episode, on which v4's rewards depend.
@@ -95,21 +95,21 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Runner(Rules):
+class Runner(TaskSpec):
     """HalfCheetah and Swimmer: speed, minus the cost of control."""
 
     control_cost: float = 0.0
 
-    def judge(
+    def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Never ends."""
+        """Such an episode ends by its time limit alone."""
         cost = self.control_cost * np.square(actions).sum(axis=1)
-        return Outcome((after - before) / dt - cost, np.ones(len(cost), bool))
+        return Outcome((after - before) / dt - cost, np.zeros(len(cost), bool))
 
 
 @dataclass(frozen=True)
-class Walker(Rules):
+class Walker(TaskSpec):
     """Hopper, Walker2d, Ant and Humanoid: speed and health, minus the cost of control."""
 
     forward_reward: float = 1.0
@@ -126,14 +126,14 @@ class Walker(Rules):
         """(n,) of control, and of contact where it costs."""
         return np.asarray(self.control_cost * np.square(actions).sum(axis=1))
 
-    def judge(
+    def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Speed and health, minus costs."""
         healthy = self.healthy(state)
         paid = healthy | (self.pays_last_step and ends)
         rewards = self.forward_reward * ((after - before) / dt) + paid * self.healthy_reward
-        return Outcome(rewards - self.costs(state, actions), healthy)
+        return Outcome(rewards - self.costs(state, actions), ~healthy)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Ant(Walker):
         finite = np.isfinite(state.qpos).all(axis=1) & np.isfinite(state.qvel).all(axis=1)
         return finite & (height >= 0.2) & (height <= 1.0)
 
-    def marker(self, state: State) -> Array:
+    def progress(self, state: State) -> Array:
         """The torso's place, before the last integration."""
         return state.xpos[:, 1, 0].copy()
 
@@ -202,7 +202,7 @@ class Humanoid(Walker):
         """The torso neither low nor high."""
         return (state.qpos[:, 2] > 1.0) & (state.qpos[:, 2] < 2.0)
 
-    def marker(self, state: State) -> Array:
+    def progress(self, state: State) -> Array:
         """The centre of mass, summed body by body as Gymnasium does."""
         moment = np.zeros(len(state.qpos))
         for body in range(state.masses.shape[1]):
@@ -232,22 +232,22 @@ class Humanoid(Walker):
 
 
 @dataclass(frozen=True)
-class InvertedPendulum(Rules):
+class InvertedPendulum(TaskSpec):
     """One point for every step in which the pole stands."""
 
     pays_last_step: bool = False
 
-    def judge(
+    def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Ends when the pole leans by more than 0.2."""
         finite = np.isfinite(state.qpos).all(axis=1) & np.isfinite(state.qvel).all(axis=1)
         healthy = finite & ~(np.abs(state.qpos[:, 1]) > 0.2)
-        return Outcome(np.where(healthy | self.pays_last_step, 1.0, 0.0), healthy)
+        return Outcome(np.where(healthy | self.pays_last_step, 1.0, 0.0), ~healthy)
 
 
 @dataclass(frozen=True)
-class Reacher(Rules):
+class Reacher(TaskSpec):
     """Distance of fingertip and target, and control, as costs."""
 
     late: bool = False
@@ -280,18 +280,18 @@ class Reacher(Rules):
             axis=1,
         )
 
-    def marker(self, state: State) -> Array:
+    def progress(self, state: State) -> Array:
         """The distance to the target."""
         difference = self._difference(state)
         return np.asarray(np.sqrt(np.vecdot(difference, difference)))
 
-    def judge(
+    def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Never ends."""
+        """Such an episode ends by its time limit alone."""
         distance = before if self.late else after
         rewards = -distance + -np.square(actions).sum(axis=1)
-        return Outcome(rewards, np.ones(len(rewards), bool))
+        return Outcome(rewards, np.zeros(len(rewards), bool))
 
     @staticmethod
     def _difference(state: State) -> Array:

@@ -1,4 +1,4 @@
-"""The paper's eight tasks in Gymnasium's two versions: the numbers of their rules."""
+"""The paper's eight tasks in Gymnasium's two versions: the numbers of their specifications."""
 
 from mixedne.tasks.mujoco_tasks import (
     Ant,
@@ -6,15 +6,15 @@ from mixedne.tasks.mujoco_tasks import (
     InvertedPendulum,
     Planar,
     Reacher,
-    Rules,
     Runner,
+    TaskSpec,
 )
 
 VERSIONS = ("v4", "v5")
 """Of Gymnasium's MuJoCo tasks."""
 
 
-def _rules(*, v4: bool) -> dict[str, Rules]:
+def _task_specs(*, v4: bool) -> dict[str, TaskSpec]:
     """By task, in the paper's order."""
     return {
         "Walker2d": Planar(
@@ -65,9 +65,9 @@ def _rules(*, v4: bool) -> dict[str, Rules]:
     }
 
 
-RULES = {
-    (name, version): rules
+TASK_SPECS = {
+    (name, version): spec
     for version in VERSIONS
-    for name, rules in _rules(v4=version == "v4").items()
+    for name, spec in _task_specs(v4=version == "v4").items()
 }
 """By task and version."""

@@ -86,8 +86,8 @@ class PooledPhysics:
         self.fields: dict[str, Array] = {
             name: np.zeros((worlds, *getattr(scratch[0], name).shape)) for name in fields
         }
-        self._desks = [
-            _Desk(data, [(getattr(data, name), out) for name, out in self.fields.items()])
+        self._workspaces = [
+            _Workspace(data, [(getattr(data, name), out) for name, out in self.fields.items()])
             for data in scratch
         ]
         self._pool = ThreadPoolExecutor(threads)
@@ -110,12 +110,12 @@ class PooledPhysics:
     def _share(self, ids: NDArray[np.integer], *, starting: bool) -> None:
         """Deal the worlds out to the threads, one at a time, and wait."""
         waiting = iter(ids.tolist())  # safe to share: taking the next is atomic
-        work = [self._pool.submit(self._work, desk, waiting, starting) for desk in self._desks]
+        work = [self._pool.submit(self._work, own, waiting, starting) for own in self._workspaces]
         for share in work:
             share.result()
 
-    def _work(self, desk: "_Desk", waiting: Iterator[int], starting: bool) -> None:
-        data, outputs = desk
+    def _work(self, workspace: "_Workspace", waiting: Iterator[int], starting: bool) -> None:
+        data, outputs = workspace
         for world in waiting:
             model, row = self._models[world], self._rows[world]
             if starting:
@@ -140,8 +140,8 @@ class PooledPhysics:
         return self._rows[:, offset : offset + width]
 
 
-class _Desk(NamedTuple):
-    """Where one thread works."""
+class _Workspace(NamedTuple):
+    """What one thread works with."""
 
     data: mujoco.MjData
     outputs: list[tuple[Array, Array]]

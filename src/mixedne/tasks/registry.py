@@ -8,6 +8,7 @@ import copy
 import difflib
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -15,21 +16,15 @@ import mujoco
 import numpy as np
 
 from mixedne.errors import InvalidInputError
-from mixedne.tasks.actions import NoisyActions
-from mixedne.tasks.paper_tasks import RULES
-from mixedne.tasks.quiet import quiet_construction, quiet_mujoco
-from mixedne.tasks.shifts import (
-    NOMINAL,
-    Shift,
-    apply_shift,
-    check_axes,
-    ineffective_parts,
-    verify_shift,
-)
+from mixedne.shifts import NOMINAL, Axis, Shift
+from mixedne.shifts.channels import Channels
+from mixedne.shifts.model import apply_shift, axis_effects, check_targets
+from mixedne.tasks.mujoco_warnings import no_construction_warnings, no_mujoco_warnings
+from mixedne.tasks.paper_tasks import TASK_SPECS
 from mixedne.tasks.task import Task
-from mixedne.tasks.toy import EPISODE_STEPS, NOMINAL_RHO, ToyEnv
+from mixedne.tasks.toy import EPISODE_STEPS, ToyEnv
 
-PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in RULES))
+PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in TASK_SPECS))
 """The paper's eight, in its order."""
 
 JAX_TASKS = ("toy",)
@@ -39,7 +34,7 @@ DEFAULT_VERSION = "v5"
 """Of the paper's tasks, where a name has none."""
 
 DEFAULT_FRAME_RATE = 30
-"""Of films of tasks that do not say theirs."""
+"""Of videos of tasks that do not say theirs."""
 
 
 @functools.cache
@@ -55,8 +50,6 @@ def resolve_task(name: str) -> Task:
             action_size=1,
             action_low=-one,
             action_high=one,
-            axes=("noise", "rho"),
-            nominal_rho=NOMINAL_RHO,
         )
     full_name = f"{name}-{DEFAULT_VERSION}" if name in PAPER_TASKS else name
     env = _make(full_name)
@@ -71,39 +64,37 @@ def make_env(task: Task, shift: Shift = NOMINAL, **options: Any) -> gym.Env[Any,
 
     ``options`` go to the environment (``render_mode``, ``terminate_when_unhealthy``, …).
     """
-    check_axes(task.id, task.axes, shift)
-    if task.name == "toy":
-        rho = NOMINAL_RHO if shift.rho is None else shift.rho
-        env: gym.Env[Any, Any] = ToyEnv(rho, **options)
-    else:
-        env = _make(task.id, **options)
-    if "mass" in task.axes:
-        model = _mujoco_model(env)
-        with quiet_mujoco:
-            nominal = copy.copy(model)
-            apply_shift(model, nominal, shift)
-            verify_shift(model, nominal, shift)
-        env = _QuietEnv(env)
-    if shift.noise > 0:
-        env = NoisyActions(env, shift.noise, task.action_low, task.action_high)
+    task.check_axes(shift.axes)
+    env = _make(task.id, **shift.keywords, **options)
+    model = _mujoco_model(env)
+    if model is not None:
+        with no_mujoco_warnings:
+            apply_shift(model, shift)
+        env = _WithoutMujocoWarnings(env)
+    if shift.only("actions", "observations").values:
+        env = _ShiftedChannels(env, task, shift)
     return env
 
 
-def parts_without_effect(task: Task, shift: Shift) -> tuple[str, ...]:
-    """The parts of a shift that change nothing in this task, to be reported to the user.
+def check_axes(task: Task, axes: Sequence[Axis]) -> None:
+    """Refuse what cannot be shifted in a task, and targets that its model does not have."""
+    task.check_axes(axes)
+    parts = (axis.entry.physics and (axis.target or axis.entry.physics.refuse) for axis in axes)
+    if task.has_model and any(parts):
+        check_targets(nominal_model(task)[0], axes)
 
-    They are called ``mass``, ``friction``, ``mass of BODY`` and ``friction of GEOM``.
-    """
-    check_axes(task.id, task.axes, shift)
-    if "mass" not in task.axes:
-        return ()
-    nominal, _ = blueprint(task)
-    with quiet_mujoco:
-        return ineffective_parts(nominal, shift)
+
+def shift_effects(task: Task, shift: Shift) -> dict[Axis, float]:
+    """How much each axis of a shift changes the physics; 0 is nothing. See ``axis_effects``."""
+    check_axes(task, shift.axes)
+    if not task.has_model:
+        return {}
+    with no_mujoco_warnings:
+        return axis_effects(nominal_model(task)[0], shift)
 
 
 @functools.lru_cache(maxsize=16)
-def blueprint(task: Task) -> tuple[mujoco.MjModel, int]:
+def nominal_model(task: Task) -> tuple[mujoco.MjModel, int]:
     """A MuJoCo task's nominal model, not to be changed, and how often a step repeats mj_step."""
     env = _make(task.id)
     try:
@@ -113,9 +104,9 @@ def blueprint(task: Task) -> tuple[mujoco.MjModel, int]:
 
 
 def frame_rate(task: Task) -> int:
-    """Frames a second at which a film with one frame a step shows the task as it happens."""
-    if "mass" in task.axes:
-        nominal, frame_skip = blueprint(task)
+    """Frames a second at which a video with one frame a step shows the task as it happens."""
+    if task.has_model:
+        nominal, frame_skip = nominal_model(task)
         return max(1, round(1 / (nominal.opt.timestep * frame_skip)))
     if task.name == "toy":
         return DEFAULT_FRAME_RATE
@@ -126,16 +117,40 @@ def frame_rate(task: Task) -> int:
         env.close()
 
 
-class _QuietEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Keeps MuJoCo's warnings, of a robot that flies apart, from the user."""
+class _WithoutMujocoWarnings(gym.Wrapper[Any, Any, Any, Any]):
+    """Keeps MuJoCo's warnings of physics that diverge from the user."""
 
     def step(self, action: Any) -> Any:
-        with quiet_mujoco:
+        with no_mujoco_warnings:
             return self.env.step(action)
 
     def reset(self, **options: Any) -> Any:
-        with quiet_mujoco:
+        with no_mujoco_warnings:
             return self.env.reset(**options)
+
+
+class _ShiftedChannels(gym.Wrapper[Any, Any, Any, Any]):
+    """Shifts the actions and observations of a single environment, as ``Worlds`` do of many."""
+
+    def __init__(self, env: gym.Env[Any, Any], task: Task, shift: Shift) -> None:
+        super().__init__(env)
+        self._task, self._shift = task, shift
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        observation, info = self.env.reset(seed=seed, options=options)
+        drawn = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+        self._on_actions, self._on_observations = (
+            Channels(where, [self._shift], [drawn], self._task)
+            for where in ("actions", "observations")
+        )
+        return self._on_observations(np.asarray(observation, float)[None])[0], info
+
+    def step(self, action: Any) -> Any:
+        action = np.asarray(action)
+        if not np.issubdtype(action.dtype, np.floating):
+            action = action.astype(float)
+        observation, *rest = self.env.step(self._on_actions(action[None])[0])
+        return self._on_observations(np.asarray(observation, float)[None])[0], *rest
 
 
 def _make(full_name: str, **options: Any) -> gym.Env[Any, Any]:
@@ -143,7 +158,9 @@ def _make(full_name: str, **options: Any) -> gym.Env[Any, Any]:
     if not re.fullmatch(r"([\w.]+:)?[\w./-]+", full_name):
         raise InvalidInputError(_unknown(full_name))
     try:
-        with quiet_construction():
+        if full_name == "toy":
+            return ToyEnv(**options)
+        with no_construction_warnings():
             return gym.make(full_name, disable_env_checker=True, **options)
     except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
         raise InvalidInputError(_unknown(full_name)) from None
@@ -176,7 +193,7 @@ def _describe(full_name: str, env: gym.Env[Any, Any]) -> Task:
         action_size=actions.shape[0],
         action_low=actions.low.astype(float),
         action_high=actions.high.astype(float),
-        axes=("mass", "friction", "noise") if _mujoco_model(env) is not None else ("noise",),
+        has_model=_mujoco_model(env) is not None,
     )
 
 

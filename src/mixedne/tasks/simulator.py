@@ -9,7 +9,6 @@ finite are refused, where MuJoCo would warn and use zero.)
 interface.
 """
 
-import os
 from collections.abc import Sequence
 
 import mujoco
@@ -18,16 +17,18 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.tasks.fallback import GymnasiumWorlds
+from mixedne.shifts import Shift
+from mixedne.shifts.model import shifted_model
+from mixedne.tasks.gym_batch import GymnasiumWorlds
 from mixedne.tasks.mujoco_tasks import State
-from mixedne.tasks.paper_tasks import RULES
+from mixedne.tasks.mujoco_warnings import no_mujoco_warnings
+from mixedne.tasks.paper_tasks import TASK_SPECS
 from mixedne.tasks.physics import NativePhysics, PooledPhysics
-from mixedne.tasks.quiet import quiet_mujoco
-from mixedne.tasks.registry import blueprint
-from mixedne.tasks.shifts import Shift, shifted_model
+from mixedne.tasks.registry import nominal_model
 from mixedne.tasks.task import Task
 from mixedne.tasks.toy import ToyWorlds
 from mixedne.tasks.worlds import Array, Mask, Step, Worlds
+from mixedne.versions import cores
 
 _NOTHING = np.empty(0)
 
@@ -48,13 +49,14 @@ def make_worlds(
     ``drawn``: let Gymnasium's environments make pictures of themselves, if they have no MuJoCo
     model from which ``pictures`` makes them.
     """
-    if (task.name, task.version) in RULES:
+    has_keywords = any(shift.keywords for shift, _ in cases)
+    if (task.name, task.version) in TASK_SPECS and not has_keywords:
         return MujocoWorlds(task, cases, threads=threads, terminate=terminate)
     if not terminate:
         raise InvalidInputError(f"the end of episodes cannot be turned off in {task.id}")
     if task.name == "toy":
         return ToyWorlds(task, cases)
-    return GymnasiumWorlds(task, cases, drawn=drawn and "mass" not in task.axes)
+    return GymnasiumWorlds(task, cases, drawn=drawn and not task.has_model)
 
 
 class MujocoWorlds(Worlds):
@@ -70,27 +72,27 @@ class MujocoWorlds(Worlds):
     ) -> None:
         """See ``make_worlds``."""
         super().__init__(task, cases)
-        self._rules = RULES[task.name, str(task.version)]
+        self._spec = TASK_SPECS[task.name, str(task.version)]
         self._terminate = terminate
-        threads = _cores() if threads is None else threads
+        threads = cores() if threads is None else threads
         check_number("threads", threads, at_least=1)
-        self._nominal, frame_skip = blueprint(task)
+        self._nominal, frame_skip = nominal_model(task)
         self._dt = self._nominal.opt.timestep * frame_skip
-        with quiet_mujoco:
-            physics_of = {shift: shift.physics for shift in set(self.shifts)}
+        with no_mujoco_warnings:
+            physics_of = {shift: shift.only("model") for shift in set(self.shifts)}
             models = {part: shifted_model(self._nominal, part) for part in set(physics_of.values())}
         for model in models.values():
             skip_islands(model)
         of_world = [models[physics_of[shift]] for shift in self.shifts]
         self._masses = np.stack([model.body_mass for model in of_world])
-        needs_forces = "cfrc_ext" in self._rules.fields
+        needs_forces = "cfrc_ext" in self._spec.fields
         physics = PooledPhysics if needs_forces else NativePhysics
-        self._physics = physics(of_world, self._rules.fields, frame_skip, threads)
-        self._marker = _NOTHING
+        self._physics = physics(of_world, self._spec.fields, frame_skip, threads)
+        self._progress = _NOTHING
 
     @property
     def diverged(self) -> Mask:
-        """MuJoCo sets a world that flew apart back to time zero and goes on: its clock is late."""
+        """MuJoCo sets a world that diverged back to time zero and goes on: its clock is late."""
         late = self._physics.time[self.active] < (self.elapsed - 0.5) * self._dt
         return np.asarray(late)
 
@@ -104,30 +106,30 @@ class MujocoWorlds(Worlds):
 
     def _start(self) -> Array:
         starts = [
-            self._rules.draw_state(seeding.np_random(seed)[0], self._nominal) for seed in self.seeds
+            self._spec.draw_state(seeding.np_random(seed)[0], self._nominal) for seed in self.seeds
         ]
         qpos, qvel = (np.stack(part) for part in zip(*starts, strict=True))
-        with quiet_mujoco:
+        with no_mujoco_warnings:
             self._physics.start(qpos, qvel)
         state = self._state()
-        self._marker = self._rules.marker(state)
-        return self._rules.observe(state)
+        self._progress = self._spec.progress(state)
+        return self._spec.observe(state)
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
-        with quiet_mujoco:
+        with no_mujoco_warnings:
             self._physics.advance(self._ids(), actions)
         state = self._state()
-        with np.errstate(invalid="ignore", over="ignore"):  # of robots that flew apart
-            marker = self._rules.marker(state)
-            rewards, healthy = self._rules.judge(
-                self._marker, marker, self._dt, state, actions, self._terminate
+        with np.errstate(invalid="ignore", over="ignore"):  # of worlds that diverged
+            progress = self._spec.progress(state)
+            rewards, done = self._spec.reward_and_done(
+                self._progress, progress, self._dt, state, actions, self._terminate
             )
-        self._marker = marker
-        terminated = ~healthy if self._terminate else np.zeros(len(healthy), bool)
-        return Step(self._rules.observe(state), rewards, terminated, self._time_is_up())
+        self._progress = progress
+        terminated = done if self._terminate else np.zeros(len(done), bool)
+        return Step(self._spec.observe(state), rewards, terminated, self._time_is_up())
 
-    def _leave(self, mask: Mask) -> None:
-        self._marker = self._marker[mask]
+    def _forget(self, done: Mask) -> None:
+        self._progress = self._progress[~done]
 
     def _ids(self) -> NDArray[np.int32] | None:
         """The active worlds, or None for all."""
@@ -157,10 +159,3 @@ def skip_islands(model: mujoco.MjModel) -> None:
     """
     if model.ntree == 1:
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

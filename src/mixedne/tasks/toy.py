@@ -17,15 +17,15 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from mixedne.errors import check_number
-from mixedne.tasks.actions import DrawStream
-from mixedne.tasks.shifts import Shift
+from mixedne.shifts import PARAMETERS, Shift
+from mixedne.shifts.streams import DrawStream
 from mixedne.tasks.task import Task
 from mixedne.tasks.worlds import Array, Mask, Step, Worlds
 
 EDGE = 10.0
 """S = [-EDGE, EDGE]."""
 
-NOMINAL_RHO = 0.2
+NOMINAL_RHO = float(PARAMETERS["rho"].nominal or 0)
 """ρ of the world in which policies are trained."""
 
 EPISODE_STEPS = 500
@@ -91,8 +91,7 @@ class ToyWorlds(Worlds):
     def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
         """One (shift, seed) per world."""
         super().__init__(task, cases)
-        rhos = [NOMINAL_RHO if shift.rho is None else shift.rho for shift in self.shifts]
-        self._rho = np.array(rhos)
+        self._rho = np.array([shift.number("rho") for shift in self.shifts], float)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -111,6 +110,6 @@ class ToyWorlds(Worlds):
         never = np.zeros(len(paid), bool)
         return Step(self._state[:, None].copy(), paid, never, self._time_is_up())
 
-    def _leave(self, mask: Mask) -> None:
-        self._state = self._state[mask]
-        self._stream.keep(mask)
+    def _forget(self, done: Mask) -> None:
+        self._state = self._state[~done]
+        self._stream.drop(done)

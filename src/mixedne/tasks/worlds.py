@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.tasks.actions import ActionNoise
-from mixedne.tasks.shifts import Shift, check_axes
+from mixedne.shifts import Shift
+from mixedne.shifts.channels import Channels
 from mixedne.tasks.task import Task
 
 Array = NDArray[np.float64]
@@ -33,14 +33,14 @@ class Step(NamedTuple):
 
 
 class Worlds(ABC):
-    """A batch of worlds of one task: ``reset``, then ``step`` and ``keep`` until all are gone."""
+    """A batch of worlds of one task: ``reset``, then ``step`` and ``drop`` until all are gone."""
 
     def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
         """One (shift, seed) per world."""
         if not cases:
             raise InvalidInputError("there must be at least one world")
-        for shift, seed in cases:
-            check_axes(task.id, task.axes, shift)
+        task.check_axes({axis for shift, _ in cases for axis in shift.axes})
+        for _, seed in cases:
             if not isinstance(seed, int | np.integer) or seed < 0:
                 raise InvalidInputError(f"a seed must be a whole number from 0 on, not {seed!r}")
         self.task = task
@@ -55,13 +55,9 @@ class Worlds(ABC):
         """Start all worlds anew, each from its seed; (worlds, observation size)."""
         self.active = np.arange(len(self.seeds))
         self.elapsed = 0
-        self._noise = ActionNoise(
-            [shift.noise for shift in self.shifts],
-            self.seeds,
-            self.task.action_low,
-            self.task.action_high,
-        )
-        return self._start()
+        self._on_actions = Channels("actions", self.shifts, self.seeds, self.task)
+        self._on_observations = Channels("observations", self.shifts, self.seeds, self.task)
+        return np.asarray(self._on_observations(self._start()))
 
     def step(self, actions: NDArray[np.floating]) -> Step:
         """Advance the active worlds; ``actions`` has a row for each, in the task's units.
@@ -80,13 +76,15 @@ class Worlds(ABC):
         if not np.isfinite(actions).all():
             raise InvalidInputError("actions must be finite: the policy gave NaN or infinity")
         self.elapsed += 1
-        return self._advance(self._noise(actions))
+        step = self._advance(self._on_actions(actions))
+        return step._replace(observations=np.asarray(self._on_observations(step.observations)))
 
-    def keep(self, mask: Mask) -> None:
-        """Let the active worlds outside ``mask`` leave the batch, until the next reset."""
-        self._noise.keep(mask)
-        self._leave(mask)
-        self.active = self.active[mask]
+    def drop(self, done: Mask) -> None:
+        """Let these active worlds leave the batch, until the next reset."""
+        self._on_actions.drop(done)
+        self._on_observations.drop(done)
+        self._forget(done)
+        self.active = self.active[~done]
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +94,7 @@ class Worlds(ABC):
 
     @property
     def diverged(self) -> Mask:
-        """Active worlds whose physics flew apart and was started anew by the simulator."""
+        """Active worlds whose physics diverged and was restarted by the simulator."""
         return np.zeros(len(self.active), bool)
 
     def pose(self, world: int) -> Array:
@@ -121,8 +119,8 @@ class Worlds(ABC):
 
     @abstractmethod
     def _advance(self, actions: NDArray[np.floating]) -> Step:
-        """One step of the active worlds, noise included already."""
+        """One step of the active worlds, which receive exactly these actions."""
 
     @abstractmethod
-    def _leave(self, mask: Mask) -> None:
-        """Forget the active worlds outside ``mask``."""
+    def _forget(self, done: Mask) -> None:
+        """Keep nothing of these active worlds."""

@@ -1,6 +1,6 @@
-"""What a film says of itself: a small JSON document in the comment of its mp4 file.
+"""What a video says of itself: a small JSON document in the comment of its mp4 file.
 
-Reading one needs neither a simulator nor JAX, so that a report can caption films. It is text
+Reading one needs neither a simulator nor JAX, so that a report can caption videos. It is text
 from a file that anyone may have made: known fields of known types are kept, and shown as text.
 """
 
@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from mixedne.shifts import shift_axes
 
 FORMAT_VERSION = 1
 
@@ -19,6 +21,7 @@ FIELDS: dict[str, type] = {
     "mass": float,
     "friction": float,
     "noise": float,
+    "shifts": dict,
     "acting": str,
     "episode": int,
     "episode_seed": int,
@@ -29,8 +32,8 @@ FIELDS: dict[str, type] = {
     "frames": int,
     "frames_per_second": int,
 }
-"""What a caption holds, besides its format_version. Each may be null, as a return that is not
-finite is."""
+"""What a caption holds, besides its format_version: ``shift`` in words, ``shifts`` as numbers by
+axis. Each may be null, as a return that is not finite is, or as what older files lack."""
 
 REQUIRED = ("task", "run", "shift")
 
@@ -45,13 +48,13 @@ def caption_text(caption: Mapping[str, Any]) -> str:
 
 
 def read_caption(path: str | Path) -> dict[str, Any] | None:
-    """The caption of a film that ``mixedne watch`` made; None for any other file."""
+    """The caption of a video that ``mixedne watch`` made; None for any other file."""
     import av
 
     try:
         # As mp4 and nothing else: other formats may name further files and addresses to open.
-        with av.open(str(path), format="mp4") as film:
-            said = json.loads(film.metadata.get("comment", ""))
+        with av.open(str(path), format="mp4") as video:
+            said = json.loads(video.metadata.get("comment", ""))
     except (OSError, ValueError, RecursionError, av.FFmpegError):
         return None
     if not isinstance(said, dict) or said.get("format_version") != FORMAT_VERSION:
@@ -68,6 +71,9 @@ def _checked(kind: type, value: Any) -> Any:
         return float(value)
     if kind is str and isinstance(value, str):
         return readable(value)[:MAX_TEXT]
+    if kind is dict and isinstance(value, dict):
+        numbers = {str(axis): _checked(float, value[str(axis)]) for axis in shift_axes(value)}
+        return {name[:MAX_TEXT]: number for name, number in numbers.items() if number is not None}
     return value if kind in (int, bool) and type(value) is kind else None
 
 

@@ -3,7 +3,7 @@
 MuJoCo draws with OpenGL and reads which one from MUJOCO_GL when it is imported, which is too
 early for a program that draws only when asked to. So the context is made here: EGL on Linux,
 which draws on a graphics card or in software, and MuJoCo's own choice elsewhere. A MUJOCO_GL
-that the user set is followed. Nothing is touched before the first painter is made.
+that the user set is followed. Nothing is touched before the first renderer is made.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.tasks.quiet import quiet_mujoco
-from mixedne.tasks.registry import blueprint
+from mixedne.tasks.mujoco_warnings import no_mujoco_warnings
+from mixedne.tasks.registry import nominal_model
 from mixedne.tasks.task import Task
 
 Picture = NDArray[np.uint8]
@@ -67,7 +67,7 @@ VIEWS = {
 """Of tasks whose model has no camera, and which stay in one place."""
 
 
-class Painter:
+class Renderer:
     """Draws one world of a MuJoCo task; to be closed, by the thread that made it."""
 
     def __init__(self, task: Task, size: tuple[int, int], camera: str | None = None) -> None:
@@ -76,7 +76,7 @@ class Painter:
         All worlds are drawn with the nominal model. A shift cannot be seen in it, and where it
         changes masses alone, MuJoCo's centre of mass, which cameras follow, is wrong.
         """
-        self._model = copy.copy(blueprint(task)[0])
+        self._model = copy.copy(nominal_model(task)[0])
         _prepare(self._model, size)
         self._data = mujoco.MjData(self._model)
         self._surroundings = _Surroundings(self._model)
@@ -97,7 +97,7 @@ class Painter:
     def draw(self, qpos: NDArray[np.float64]) -> Picture:
         """The world with the robot in this position; valid until the next picture."""
         self._data.qpos[:] = qpos
-        with quiet_mujoco:
+        with no_mujoco_warnings:
             mujoco.mj_forward(self._model, self._data)
         self._surroundings.follow(self._data)
         mujoco.mjv_updateScene(
@@ -181,7 +181,7 @@ def _context_class() -> Any:
     """MuJoCo's class for OpenGL contexts: as the user says in MUJOCO_GL, or off-screen."""
     asked = os.environ.get("MUJOCO_GL", "").lower().strip()
     if asked in ("disable", "disabled", "off", "false", "0"):
-        raise InvalidInputError(f"films need OpenGL, which MUJOCO_GL={asked} turns off")
+        raise InvalidInputError(f"videos need OpenGL, which MUJOCO_GL={asked} turns off")
     if asked in _BACKENDS:
         return importlib.import_module(f"mujoco.{asked}").GLContext
     if platform.system() == "Linux":
@@ -210,5 +210,5 @@ def _gl_errors() -> Iterator[None]:
     except Exception as error:
         reason = (str(error).strip().split("\n")[0] or type(error).__name__).rstrip(".")
         raise InvalidInputError(
-            f"films need OpenGL ({PACKAGES}), which cannot be used here: {reason}"
+            f"videos need OpenGL ({PACKAGES}), which cannot be used here: {reason}"
         ) from None

@@ -1,7 +1,7 @@
-"""Films: one episode of an evaluation, to be looked at.
+"""Videos: one episode of an evaluation, to be looked at.
 
 The episode is run by the code that measures it, from the same seeds, and only looked at while
-it runs: the film's return is that in the evaluation's table, to the last bit.
+it runs: the video's return is that in the evaluation's table, to the last bit.
 """
 
 import os
@@ -21,16 +21,17 @@ from mixedne.evaluation.checks import (
     find_task,
     warn_of_divergence,
     warn_of_no_effect,
+    warn_of_other_task,
 )
-from mixedne.evaluation.grids import NamedFactors, make_grid, whole_number
-from mixedne.evaluation.sources import Source, find_sources
+from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
+from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
 from mixedne.files import write_beside
 from mixedne.tasks import Shift, Task, Worlds
 from mixedne.tasks.registry import frame_rate
 from mixedne.video.captions import FIELDS, caption_text
-from mixedne.video.renderer import Painter, Picture
-from mixedne.video.writer import FilmFile, Lettering, fitted
+from mixedne.video.renderer import Picture, Renderer
+from mixedne.video.writer import TextOverlay, VideoFile, fitted
 
 DEFAULT_SIZE = (640, 480)
 SIZES = (64, 4096)
@@ -43,22 +44,27 @@ REPORT_EVERY = 10
 
 
 @dataclass(frozen=True)
-class Film:
-    """A film that was made."""
+class Video:
+    """A video that was made."""
 
     path: Path
     row: Mapping[str, Any]
     """The episode's row of the evaluation's table: its ``return``, ``length`` and so on."""
-    shift: str
-    """In words."""
+    shift: Shift
     frames: int
     frames_per_second: int
 
     @property
     def caption(self) -> dict[str, Any]:
         """What the file says of itself; see :mod:`~mixedne.video.captions`."""
-        more = {name: getattr(self, name) for name in ("shift", "frames", "frames_per_second")}
-        return {name: {**self.row, **more}[name] for name in FIELDS}
+        said = {
+            **self.row,
+            "shift": str(self.shift),
+            "shifts": {str(axis): value for axis, value in self.shift.values},
+            "frames": self.frames,
+            "frames_per_second": self.frames_per_second,
+        }
+        return {name: said[name] for name in FIELDS}
 
 
 def watch(
@@ -66,9 +72,10 @@ def watch(
     out: str | Path,
     task: str | None = None,
     *,
-    mass: float = 1.0,
-    friction: float = 1.0,
-    noise: float = 0.0,
+    mass: float | None = None,
+    friction: float | None = None,
+    noise: float | None = None,
+    shifts: Shifts = (),
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
     geom_frictions: NamedFactors = (),
@@ -83,10 +90,10 @@ def watch(
     overwrite: bool = False,
     trust_pickle: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Film:
-    """Film a policy in a world that differs from the nominal one.
+) -> Video:
+    """Record a policy in a world that differs from the nominal one.
 
-    The film shows the episode that :func:`mixedne.evaluate` measures for the same policy,
+    The video shows the episode that :func:`mixedne.evaluate` measures for the same policy,
     shift, seed and number of the episode.
 
     Args:
@@ -96,16 +103,18 @@ def watch(
       mass: factor on all bodies' masses.
       friction: factor on all geoms' friction.
       noise: probability with which a uniform action replaces the policy's.
+      shifts: a number along any axis, as :func:`mixedne.evaluate` takes them:
+        ``{"gravity": 0.5, "mass[torso]": 2}``.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
-      body_masses: further factors on named bodies' masses.
-      geom_frictions: further factors on named geoms' friction.
+      body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
+      geom_frictions: factors on single geoms' friction.
       seed: of the evaluation.
       episode: its number in the evaluation, from 0 on.
       stochastic: let stochastic policies of this package sample; their mean acts otherwise.
-      seconds: the longest that the film may be; the episode goes on to its end unseen.
+      seconds: the longest that the video may be; the episode goes on to its end unseen.
       size: width and height in pixels, even numbers.
       fps: frames a second; by default the task's own, with one frame a step.
-      speed: how much faster than in the world time passes in the film.
+      speed: how much faster than in the world time passes in the video.
       camera: one of the model's cameras by name; by default one that follows the robot.
       overwrite: replace ``out`` if it exists.
       trust_pickle: load files that can run code (Stable-Baselines3).
@@ -115,12 +124,12 @@ def watch(
     size = _check_size(size)
     number = whole_number("episode", episode)
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
-    sources = find_sources(run, trust_pickle=trust_pickle)
-    grid = make_grid(
+    handles = find_policies(run, trust_pickle=trust_pickle)
+    grid = Grid(
+        shifts,
         mass=mass,
         friction=friction,
         noise=noise,
-        rho=None,
         mass_mode=mass_mode,
         body_masses=body_masses,
         geom_frictions=geom_frictions,
@@ -128,58 +137,43 @@ def watch(
         seed=seed,
         stochastic=stochastic,
     )
-    if len(sources) > 1 or len(grid.shifts()) > 1:
-        raise InvalidInputError("a film shows one policy in one world: give one of each")
-    (source,), (shift,) = sources, grid.shifts()
-    found = find_task(sources, task)
-    check_fit(sources, found, grid)
+    if len(handles) > 1 or len(grid.shifts()) > 1:
+        raise InvalidInputError("a video shows one policy in one world: give one of each")
+    (handle,), (shift,) = handles, grid.shifts()
+    found = find_task(handles, task)
+    check_fit(handles, found, grid)
     pace = _Pace.of(found, fps, speed, seconds)
+    warn_of_other_task(handles, found)
     warn_of_no_effect(found, grid)
-    words = shift_in_words(shift, found.axes)
     with ExitStack() as stack:
         take = _picture_taker(found, size, camera, stack)
         file = stack.enter_context(write_beside(path))
-        reel = stack.enter_context(FilmFile(file, size, pace.frames_per_second))
-        head = [f"{found.id}   {who_acts(source, stochastic=stochastic)}", words]
-        shooting = _Shooting(reel, Lettering(size, len(head) + 1), head, take, pace, progress)
-        table = run_chunk(
-            sources, found, grid, [Case(0, shift, number)], threads=1, watch=shooting.see
+        recording = stack.enter_context(VideoFile(file, size, pace.frames_per_second))
+        head = [f"{found.id}   {who_acts(handle, stochastic=stochastic)}", str(shift)]
+        recorder = _Recorder(
+            recording, TextOverlay(size, len(head) + 1), head, take, pace, progress
         )
-        film = Film(path, table.row(0, named=True), words, reel.frames, pace.frames_per_second)
-        reel.finish(f"{found.id}, {words}", caption_text(film.caption))
+        table = run_chunk(
+            handles, found, grid, [Case(0, shift, number)], threads=1, watch=recorder.see
+        )
+        video = Video(
+            path, table.row(0, named=True), shift, recording.frames, pace.frames_per_second
+        )
+        recording.finish(f"{found.id}, {shift}", caption_text(video.caption))
     warn_of_divergence(table)
-    return film
+    return video
 
 
-def shift_in_words(shift: Shift, axes: tuple[str, ...]) -> str:
-    """A shift of a task with these axes, for people: ``mass × 1.5, friction × 1, …``."""
-    if not shift.axes:
-        return "nominal world"
-    inertia = " (and inertia)" if shift.mass_mode == "consistent" else ""
-    said = {
-        "mass": [
-            f"mass × {shift.mass:g}{inertia}",
-            *(f"mass of {body} × {factor:g}" for body, factor in shift.body_masses),
-        ],
-        "friction": [
-            f"friction × {shift.friction:g}",
-            *(f"friction of {geom} × {factor:g}" for geom, factor in shift.geom_frictions),
-        ],
-        "noise": [f"action noise {shift.noise:g}"],
-    }
-    return ", ".join(part for axis in said if axis in axes for part in said[axis])
-
-
-def who_acts(source: Source, *, stochastic: bool) -> str:
+def who_acts(handle: PolicyHandle, *, stochastic: bool) -> str:
     """A policy's name, with what is known of it."""
-    known = source.provenance
+    known = handle.provenance
     parts = [known.get("agent"), known.get("solver")]
     if known.get("delta") is not None:
         parts.append(f"δ {known['delta']:g}")
-    if source.acting(stochastic=stochastic) == "stochastic":
+    if handle.acting(stochastic=stochastic) == "stochastic":
         parts.append("sampling")
     described = ", ".join(str(part) for part in parts if part)
-    return f"{source.name} ({described})" if described else source.name
+    return f"{handle.name} ({described})" if described else handle.name
 
 
 @dataclass(frozen=True)
@@ -194,7 +188,7 @@ class _Pace:
 
     @classmethod
     def of(cls, task: Task, fps: int | None, speed: float, seconds: float | None) -> "_Pace":
-        """The pace of a film of this task."""
+        """The pace of a video of this task."""
         own = frame_rate(task)
         chosen = own if fps is None else whole_number("fps", fps)
         check_number("fps", chosen, at_least=1, at_most=MAX_FRAME_RATE)
@@ -208,24 +202,24 @@ class _Pace:
         return cls(chosen, per_step, most, min(most, total))
 
 
-class _Shooting:
-    """Looks at an episode as it runs, and films it."""
+class _Recorder:
+    """Looks at an episode as it runs, and records it."""
 
     def __init__(
         self,
-        reel: FilmFile,
-        lettering: Lettering,
+        file: VideoFile,
+        overlay: TextOverlay,
         head: list[str],
         take: Callable[[Worlds], Picture],
         pace: _Pace,
         progress: Callable[[int, int], None],
     ) -> None:
-        self._reel, self._lettering, self._head = reel, lettering, head
+        self._file, self._overlay, self._head = file, overlay, head
         self._take, self._pace, self._progress = take, pace, progress
 
     def see(self, worlds: Worlds, returns: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
         """One step, or the start."""
-        made, most = self._reel.frames, self._pace.max_frames
+        made, most = self._file.frames, self._pace.max_frames
         due = int(worlds.elapsed * self._pace.frames_per_step) + 1 - made
         if over[0]:
             due = max(due, 1)  # the end is seen, also where steps are skipped
@@ -233,21 +227,21 @@ class _Shooting:
         if due <= 0:
             return
         counted = f"step {worlds.elapsed}   return {returns[0]:.1f}"
-        picture = self._lettering.write(self._take(worlds), [*self._head, counted])
+        picture = self._overlay.write(self._take(worlds), [*self._head, counted])
         for _ in range(due):
-            self._reel.add(picture)
+            self._file.add(picture)
         if made % REPORT_EVERY == 0:
-            self._progress(min(self._reel.frames, self._pace.total), self._pace.total)
+            self._progress(min(self._file.frames, self._pace.total), self._pace.total)
 
 
 def _picture_taker(
     task: Task, size: tuple[int, int], camera: str | None, stack: ExitStack
 ) -> Callable[[Worlds], Picture]:
     """What makes a picture of the one world there is; ``stack`` closes it."""
-    if "mass" in task.axes:
-        painter = Painter(task, size, camera)
-        stack.callback(painter.close)
-        return lambda worlds: painter.draw(worlds.pose(0))
+    if task.has_model:
+        renderer = Renderer(task, size, camera)
+        stack.callback(renderer.close)
+        return lambda worlds: renderer.draw(worlds.pose(0))
     if camera is not None:
         raise InvalidInputError(f"{task.id} has no cameras to choose from")
     return lambda worlds: fitted(worlds.picture(0), size)
@@ -255,16 +249,16 @@ def _picture_taker(
 
 def _check_out(path: Path, *, overwrite: bool) -> Path:
     if path.suffix != ".mp4":
-        raise InvalidInputError(f"the film must end in .mp4, not {path.name}")
+        raise InvalidInputError(f"the video must end in .mp4, not {path.name}")
     if path.is_dir():
-        raise InvalidInputError(f"the film {path} is a folder")
+        raise InvalidInputError(f"the video {path} is a folder")
     if path.exists() and not overwrite:
         raise InvalidInputError(f"{path} exists: choose another file or pass --overwrite")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InvalidInputError(f"{path} cannot be written: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
-        raise InvalidInputError(f"{path} cannot be written: {folder} is not open to you")
+        raise InvalidInputError(f"{path} cannot be written: {folder} is not writable")
     return path
 
 

@@ -1,7 +1,7 @@
-"""Pictures become a film: text is written into each, and H.264 is made of them one by one.
+"""Pictures become a video: text is written into each, and H.264 is made of them one by one.
 
 PyAV does the encoding inside this process: its wheels bring FFmpeg along, so that no program
-has to be found, started or killed. Of the film only what is encoded already is kept, some
+has to be found, started or killed. Of the video only what is encoded already is kept, some
 kilobytes a picture, until the caption is known: mp4 files take it before their pictures.
 """
 
@@ -42,7 +42,7 @@ QUALITY = {"crf": "25", "preset": "veryfast"}
 """Of the encoding: about 65 kB a second for HalfCheetah at the default size."""
 
 
-class Lettering:
+class TextOverlay:
     """Lines of text at the top of a picture, on a dark strip."""
 
     def __init__(self, size: tuple[int, int], lines: int) -> None:
@@ -85,7 +85,7 @@ def fitted(picture: Picture, size: tuple[int, int]) -> Picture:
     return np.asarray(ImageOps.pad(Image.fromarray(picture), size))
 
 
-class FilmFile:
+class VideoFile:
     """An mp4 file in the making."""
 
     def __init__(self, path: Path, size: tuple[int, int], frames_per_second: int) -> None:

@@ -242,13 +242,12 @@ def _long(rows: pl.DataFrame, places: Sequence[str]) -> pl.DataFrame:
 
 def _nominal_but(*free: str) -> pl.Expr:
     """Rows in the nominal world but for these axes."""
-    single = pl.col("body_masses").is_null() & pl.col("geom_frictions").is_null()
     held = [
         pl.col(axis).is_null() | (pl.col(axis) == value)
         for axis, value in NOMINAL.items()
         if axis not in free
     ]
-    return pl.all_horizontal(single, *held)
+    return pl.all_horizontal(pl.lit(True), *held)
 
 
 def _nominal_of(crossed: pl.DataFrame, column: str, axis: str) -> pl.DataFrame:

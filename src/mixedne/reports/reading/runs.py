@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from mixedne.errors import InvalidInputError
-from mixedne.evaluation.sources import PROVENANCE
+from mixedne.evaluation.handles import PROVENANCE
 from mixedne.evaluation.statistics import SHIFT, TASK
 from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.reports.frames import LEVEL, NOMINAL
 from mixedne.reports.reading import methods
 from mixedne.reports.reading.found import Found
+from mixedne.shifts import is_nominal, shift_axes
 
 KEY = ("run", "policy", *TASK, *PROVENANCE)
 """The columns that are the same in all rows of one run."""
@@ -107,7 +108,8 @@ def _read(path: Path, found: Found) -> pl.DataFrame | None:
     if sound.height < table.height:
         left_out = table.height - sound.height
         found.problems.append(f"{left_out} rows of {place} name no run, task or shift.")
-    return episode_means(sound)
+    others = [str(axis) for axis in shift_axes(table.columns) if str(axis) not in NOMINAL]
+    return episode_means(sound.filter(is_nominal(others)))
 
 
 def _identities(means: pl.DataFrame, identities: Mapping[str, str], found: Found) -> pl.Series:

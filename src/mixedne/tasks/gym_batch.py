@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
+from mixedne.shifts import Shift
 from mixedne.tasks.registry import make_env
-from mixedne.tasks.shifts import Shift
 from mixedne.tasks.task import Task
 from mixedne.tasks.worlds import Array, Mask, Step, Worlds
 
@@ -25,7 +25,9 @@ class GymnasiumWorlds(Worlds):
         """One environment per (shift, seed); ``drawn``: one that can make pictures."""
         super().__init__(task, cases)
         options = {"render_mode": "rgb_array"} if drawn else {}
-        self._envs = [make_env(task, shift.physics, **options) for shift in self.shifts]
+        self._envs = [
+            make_env(task, shift.only("model", "task"), **options) for shift in self.shifts
+        ]
 
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints, in a MuJoCo task."""
@@ -68,5 +70,5 @@ class GymnasiumWorlds(Worlds):
             np.array(truncated, bool),
         )
 
-    def _leave(self, mask: Mask) -> None:
+    def _forget(self, done: Mask) -> None:
         """The environments stay, for the next reset."""

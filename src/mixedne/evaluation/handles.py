@@ -1,6 +1,6 @@
 """Policies from anywhere: run folders, Python callables, Stable-Baselines3 files.
 
-What is evaluated is a :class:`Source`: something that acts, with what is known of its
+What is evaluated is a :class:`PolicyHandle`: something that acts, with what is known of its
 training, which becomes columns of the table.
 """
 
@@ -34,7 +34,7 @@ Act = Callable[..., NDArray[np.floating]]
 
 
 @dataclass(frozen=True)
-class Source:
+class PolicyHandle:
     """A policy to be evaluated."""
 
     name: str
@@ -63,7 +63,7 @@ class Source:
         return None if self.fingerprint is None else "mean"
 
 
-def find_sources(what: Any, *, trust_pickle: bool = False) -> list[Source]:
+def find_policies(what: Any, *, trust_pickle: bool = False) -> list[PolicyHandle]:
     """Sources from one policy, several, or a dictionary of them by name.
 
     A policy is a path, a :class:`Policy`, or any callable. Stable-Baselines3 files hold
@@ -71,49 +71,49 @@ def find_sources(what: Any, *, trust_pickle: bool = False) -> list[Source]:
     ``trust_pickle``.
     """
     if isinstance(what, Mapping):
-        found = [find_source(policy, trust_pickle=trust_pickle) for policy in what.values()]
-        return [replace(source, name=str(name)) for name, source in zip(what, found, strict=True)]
+        found = [find_policy(policy, trust_pickle=trust_pickle) for policy in what.values()]
+        return [replace(handle, name=str(name)) for name, handle in zip(what, found, strict=True)]
     many = isinstance(what, Sequence) and not isinstance(what, str)
-    found = [find_source(x, trust_pickle=trust_pickle) for x in (what if many else [what])]
+    found = [find_policy(x, trust_pickle=trust_pickle) for x in (what if many else [what])]
     if not found:
         raise InvalidInputError("there must be at least one policy")
     return _with_distinct_names(found)
 
 
-def find_source(what: Any, *, trust_pickle: bool = False) -> Source:
-    """The source of one policy; see :func:`find_sources`."""
-    if isinstance(what, Source):
+def find_policy(what: Any, *, trust_pickle: bool = False) -> PolicyHandle:
+    """The handle of one policy; see :func:`find_policies`."""
+    if isinstance(what, PolicyHandle):
         return what
     if isinstance(what, str | Path):
         return _from_path(Path(what), trust_pickle)
     if isinstance(what, Policy):
-        return Source("policy", what, task=what.spec.task, sizes=_sizes(what))
+        return PolicyHandle("policy", what, task=what.spec.task, sizes=_sizes(what))
     if callable(what):
-        return Source(getattr(what, "__name__", type(what).__name__), what)
+        return PolicyHandle(getattr(what, "__name__", type(what).__name__), what)
     raise InvalidInputError(f"a policy must be a path or a callable, not {type(what).__name__}")
 
 
-def _with_distinct_names(sources: list[Source]) -> list[Source]:
+def _with_distinct_names(handles: list[PolicyHandle]) -> list[PolicyHandle]:
     """Rows are told apart by ``run``: lengthen equal names by their folders, or number them."""
-    given = [source.name for source in sources]
+    given = [handle.name for handle in handles]
     names = list(given)
-    for i, source in enumerate(sources):
-        if given.count(source.name) > 1 and source.path is not None:
-            names[i] = _readable("/".join(source.path.resolve().parts[-2:]))
+    for i, handle in enumerate(handles):
+        if given.count(handle.name) > 1 and handle.path is not None:
+            names[i] = _readable("/".join(handle.path.resolve().parts[-2:]))
     for i, name in enumerate(names):
         if name in names[:i]:
             names[i] = f"{name}-{names[: i + 1].count(name)}"
-    return [replace(source, name=name) for source, name in zip(sources, names, strict=True)]
+    return [replace(handle, name=name) for handle, name in zip(handles, names, strict=True)]
 
 
-def _from_path(path: Path, trust_pickle: bool) -> Source:
+def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     if not path.exists():
         raise InvalidInputError(f"there is no policy at {path}")
     if path.is_file() and path.suffix == ".zip":
         return _from_stable_baselines(path, trust_pickle)
     policy = load_policy(path)
     config = path / "config.json"
-    return Source(
+    return PolicyHandle(
         name=_readable(path.resolve().name if path.is_dir() else path.stem),
         act=policy,
         provenance=_read_provenance(config) if config.is_file() else {},
@@ -142,7 +142,7 @@ def _read_provenance(config: Path) -> dict[str, Any]:
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 
 
-def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
+def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
     """A Stable-Baselines3 policy; its mean acts, one observation at a time, as there."""
     if not trust_pickle:
         raise InvalidInputError(
@@ -177,7 +177,7 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> Source:
         finally:
             torch.set_num_threads(threads)
 
-    return Source(
+    return PolicyHandle(
         name=_readable(path.stem),
         act=act,
         provenance={"agent": f"sb3-{algorithm.lower()}"},

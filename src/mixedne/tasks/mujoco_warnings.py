@@ -14,7 +14,7 @@ from typing import Any
 import mujoco
 
 
-class _QuietMujoco:
+class _NoMujocoWarnings:
     """Silences MuJoCo's warnings, and with them its log file, inside a ``with`` block.
 
     MuJoCo has one handler for the whole process. Blocks may nest and overlap between
@@ -44,13 +44,13 @@ def _ignore(message: str) -> None:
     """Drop a warning of MuJoCo's."""
 
 
-quiet_mujoco = _QuietMujoco()
-"""The process's one silence: ``with quiet_mujoco: …``."""
+no_mujoco_warnings = _NoMujocoWarnings()
+"""The process's one silence: ``with no_mujoco_warnings: …``."""
 
 
 @contextlib.contextmanager
-def quiet_construction() -> Iterator[None]:
+def no_construction_warnings() -> Iterator[None]:
     """Silence what making an environment says: MuJoCo's compiler and Gymnasium's versions."""
-    with quiet_mujoco, warnings.catch_warnings():
+    with no_mujoco_warnings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"(\x1b\[\d+m)?WARN: ")  # Gymnasium's logger
         yield

@@ -28,7 +28,7 @@ def test_worlds_are_plain_environments(name: str) -> None:
             np.testing.assert_array_equal(found, np.array(wanted))
         done = step.terminated | step.truncated
         finished += done.sum()
-        worlds.keep(~done)
+        worlds.drop(done)
         if not len(worlds.active):
             break
     worlds.close()
