@@ -23,7 +23,8 @@ import numpy as np
 
 from mixedne.evaluation.grids import NAMED_GRIDS, Grid
 from mixedne.evaluation.sources import Source
-from mixedne.evaluation.sweep import Case, episode_seed, run_chunk
+from mixedne.evaluation.sweep import Case, run_chunk
+from mixedne.evaluation.table import episode_seed
 from mixedne.policies import Policy, PolicySpec
 from mixedne.tasks import Task, resolve_task
 from mixedne.tasks.quiet import quiet_construction

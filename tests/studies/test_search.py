@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from mixedne.evaluation.sweep import episode_seed
+from mixedne.evaluation.table import episode_seed
 from mixedne.studies.plan import expand
 from mixedne.studies.search import choose, expected, reported
 from mixedne.studies.spec import parse_study

@@ -30,7 +30,7 @@ from mixedne.evaluation.checks import (
 from mixedne.evaluation.grids import Grid, NamedFactors, Values, make_grid
 from mixedne.evaluation.sources import Source, find_sources
 from mixedne.evaluation.store import ChunkStore
-from mixedne.evaluation.table import SCHEMA
+from mixedne.evaluation.table import SCHEMA, episode_seed
 from mixedne.policies import Policy
 from mixedne.tasks import Shift, Task, Worlds, make_worlds
 from mixedne.versions import versions
@@ -44,11 +44,6 @@ REPORT_EVERY = 20
 Watch: TypeAlias = Callable[[Worlds, NDArray[np.float64], NDArray[np.bool_]], None]
 """A function of the worlds, what every world has returned so far, and which of the active ones
 have come to their end."""
-
-
-def episode_seed(seed: int, episode: int) -> int:
-    """The seed of an episode: with it, ``env.reset(seed=…)`` of Gymnasium starts the same."""
-    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
 
 
 class Case(NamedTuple):

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError
@@ -39,6 +40,11 @@ SCHEMA: dict[Any, Any] = {
 
 RESULTS = ("return", "length", "terminated", "diverged", "versions")
 """What an episode gave; the other columns say which episode it was."""
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed of an episode: with it, ``env.reset(seed=…)`` of Gymnasium starts the same."""
+    return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
 
 
 def read_table(path: Path) -> pl.DataFrame:

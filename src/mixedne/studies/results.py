@@ -16,12 +16,12 @@ import polars as pl
 from mixedne.config import Config
 from mixedne.config.identity import CONFIG_FIELDS, identifier
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.evaluation.statistics import METHOD, SHIFT, TASK
+from mixedne.evaluation.statistics import METHOD, TASK, shift_columns
 from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.studies.store import EVALUATION, StudyFolder
 from mixedne.tasks.toy import NOMINAL_RHO
 
-EPISODE = ("identifier", *SHIFT, "episode", "episode_seed")
+EPISODE = ("identifier", *shift_columns(SCHEMA), "episode", "episode_seed")
 """The columns that tell an episode from all others."""
 
 
@@ -89,7 +89,7 @@ def summarise(table: pl.DataFrame, settings: Mapping[str, str] | None = None) ->
     words = pl.col("identifier").replace_strict(settings or {}, default="", return_dtype=pl.String)
     table = table.with_columns(settings=words)
     mean = pl.col("return").mean()
-    by_shift = table.group_by(*key, "identifier", *SHIFT[:-1]).agg(mean)
+    by_shift = table.group_by(*key, "identifier", *shift_columns(table.columns)[:-1]).agg(mean)
     by_run = by_shift.group_by(*key, "identifier").agg(
         mean.alias("mean"), pl.col("return").min().alias("worst")
     )

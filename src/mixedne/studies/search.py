@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from mixedne.config import presets
-from mixedne.evaluation.sweep import episode_seed
+from mixedne.evaluation.table import episode_seed
 from mixedne.studies.plan import PlannedRun, planned
 from mixedne.studies.results import nominal_rows
 from mixedne.studies.spec import CASE, Search, Study

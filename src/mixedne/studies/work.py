@@ -21,8 +21,8 @@ from mixedne.config.identity import WITHOUT_RESULT
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.sources import Source, find_source
-from mixedne.evaluation.sweep import episode_seed, evaluate
-from mixedne.evaluation.table import read_table
+from mixedne.evaluation.sweep import evaluate
+from mixedne.evaluation.table import episode_seed, read_table
 from mixedne.policies import load_policy, policy_files
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.store import EVALUATION, evaluation_hash, mark_finished, read_finished
