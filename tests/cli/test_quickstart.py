@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mixedne.reports.reading.collect import collect
+from mixedne.reports.inputs.collect import collect
 from probes.commands import mixedne
 
 TINY = ("--steps", "300", "--seeds", "1")

@@ -137,11 +137,11 @@ Examples:
             )
 
     def _draw(self, out: Path, table: "pl.DataFrame") -> None:
-        from mixedne.reports.figures.canvas import save_figure, solver_looks
+        from mixedne.reports.figures.canvas import save_figure, solver_styles
         from mixedne.reports.figures.curves import Axis, Curve, Panel, draw_panels
-        from mixedne.reports.frames import AXES
+        from mixedne.shifts import PARAMETERS
 
-        looks = solver_looks((solver, words) for words, solver, _ in CASES.values())
+        looks = solver_styles((solver, words) for words, solver, _ in CASES.values())
         curves = []
         for name, (words, _, _) in CASES.items():
             runs = by_run(table, name)
@@ -150,7 +150,7 @@ Examples:
             curves.append(Curve(mean["mass"], mean["return"], looks[words], runs=single))
         title = f"DDPG trained at mass 1, {self.steps:,} steps, {self.seeds} seeds"
         figure = draw_panels(
-            [Panel(TASK, Axis(AXES["mass"], "multiples", training=1.0), curves)],
+            [Panel(TASK, Axis(PARAMETERS["mass"].label, "multiples", training=1.0), curves)],
             title=title,
             y="return of an episode",
             note="Bold: mean of the runs; thin: each run.",
@@ -160,8 +160,8 @@ Examples:
 
 def _report(out: Path) -> Path:
     """The page with everything in the folder."""
+    from mixedne.reports.inputs.collect import collect
     from mixedne.reports.page import write_page
-    from mixedne.reports.reading.collect import collect
 
     path = out / "report.html"
     write_page(collect([out], title=f"Quickstart: {TASK} four ways"), path)
