@@ -19,20 +19,20 @@ import numpy as np
 import polars as pl
 from toy_optimum import optimal_return
 
-from mixedne import names
 from mixedne.evaluation.estimators import Student
 from mixedne.evaluation.statistics import seed_means, shift_summary
 from mixedne.evaluation.table import read_table
 from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.figures.curves import Axis, Curve, Panel, draw_panels
-from mixedne.reports.figures.words import ACTING as ACTING_WORDS
-from mixedne.reports.frames import AXES, INTERVALS
-from mixedne.reports.style import SOLVERS as LOOKS
-from mixedne.reports.style import Look
+from mixedne.reports.names import ACTING as ACTING_WORDS
+from mixedne.reports.style import SOLVERS as STYLES
+from mixedne.reports.style import Style
+from mixedne.reports.tables import INTERVALS
+from mixedne.shifts import PARAMETERS
 from mixedne.tasks.toy import NOMINAL_RHO
 from mixedne.training.metrics import read_metrics
 
-SOLVERS = {solver: LOOKS[solver] for solver in names.SOLVERS}
+SOLVERS = {solver: STYLES[solver] for solver in ("mixedne-ld", "gad", "extra-adam")}
 DELTAS = (0.1, 0.0)
 ACTING = ("stochastic", "mean")
 EVALUATION = "evaluation.parquet"
@@ -61,27 +61,32 @@ def evaluations(runs: Runs) -> pl.DataFrame:
 def kinds() -> Iterator[tuple[float, str, str]]:
     """δ, solver, and the solver's name for people."""
     for delta in DELTAS:
-        for solver, look in SOLVERS.items():
-            yield delta, solver, look.label
+        for solver, style in SOLVERS.items():
+            yield delta, solver, style.label
 
 
 def rho_panels(table: pl.DataFrame, acting: str) -> list[Panel]:
     """Return against ρ, and the best that is possible."""
     grid = sorted(table["rho"].unique())
     optimum = Curve(
-        grid, [optimal_return(rho) for rho in grid], Look("optimum", "", "-", ""), is_reference=True
+        grid,
+        [optimal_return(rho) for rho in grid],
+        Style("optimum", "", "-", ""),
+        is_reference=True,
     )
     summary = shift_summary(table.filter(pl.col("acting") == acting)).sort("rho")
     panels = []
     for delta in DELTAS:
         curves = [optimum]
-        for solver, look in SOLVERS.items():
+        for solver, style in SOLVERS.items():
             rows = summary.filter((pl.col("delta") == delta) & (pl.col("solver") == solver))
             columns = ("mean_return", "mean_return_low", "mean_return_high")
             if len(rows):
                 value, low, high = (rows[name].to_numpy() for name in columns)
-                curves.append(Curve(rows["rho"].to_numpy(), value, look, low, high))
-        panels.append(Panel(f"δ = {delta:g}", Axis(AXES["rho"], training=NOMINAL_RHO), curves))
+                curves.append(Curve(rows["rho"].to_numpy(), value, style, low, high))
+        panels.append(
+            Panel(f"δ = {delta:g}", Axis(PARAMETERS["rho"].label, training=NOMINAL_RHO), curves)
+        )
     return panels
 
 
@@ -90,13 +95,13 @@ def sample_panels(runs: Runs) -> list[Panel]:
     panels = []
     for delta in DELTAS:
         curves = []
-        for solver, look in SOLVERS.items():
+        for solver, style in SOLVERS.items():
             found = [_curve(path) for _, path in runs[delta, solver]]
             if found:
                 returns = np.array([values for _, values in found]).T
                 estimates = np.array([Student().mean(point) for point in returns], dtype=float)
                 value, low, high = estimates.T
-                curves.append(Curve(found[0][0], value, look, low, high))
+                curves.append(Curve(found[0][0], value, style, low, high))
         panels.append(Panel(f"δ = {delta:g}", Axis("environment samples", "log counts"), curves))
     return panels
 

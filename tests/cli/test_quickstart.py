@@ -17,7 +17,7 @@ from mixedne.cli.main import main, parse
 from mixedne.cli.quickstart import Quickstart
 from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
-from mixedne.reports.reading.collect import collect
+from mixedne.reports.inputs.collect import collect
 from mixedne.studies import local
 from mixedne.studies.plan import expand
 from mixedne.studies.spec import find_study

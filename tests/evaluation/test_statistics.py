@@ -24,8 +24,10 @@ from mixedne.evaluation import (
     normalise,
     score_summary,
     seed_means,
+    shift_columns,
     shift_summary,
 )
+from mixedne.evaluation.statistics import LEVEL, nominal_returns, over_episodes
 
 samples = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 levels = st.floats(1e-3, 1)
@@ -78,6 +80,53 @@ def test_different_worlds_are_not_pooled() -> None:
     )
     means = seed_means(pl.concat([nominal, heavy], how="diagonal"))
     assert means.select("mass[torso]", "mean_return").rows() == [(None, 2.0), (5.0, 5.0)]
+
+
+def test_a_shift_that_is_absent_or_null_is_nominal() -> None:
+    plain, heavy = episodes([1.0]).drop("mass"), episodes([5.0], mass=2.0)
+    rows = pl.concat([plain, heavy, episodes([3.0])], how="diagonal")
+    means = seed_means(rows).sort("mass")
+    assert means.select("mass", "episodes", "mean_return").rows() == [(1.0, 2, 2.0), (2.0, 1, 5.0)]
+    assert means["rho"].to_list() == [None, None]  # the task has no ρ
+
+
+def test_any_shift_in_the_table_is_a_column_of_its_own() -> None:
+    light = episodes([7.0]).with_columns(pl.lit(0.5).alias("mass[torso]"))
+    means = seed_means(pl.concat([episodes([1.0, 3.0]), light], how="diagonal"))
+    assert means.select("mass[torso]", "mean_return").rows() == [(0.5, 7.0), (1.0, 2.0)]
+    assert shift_columns(means.columns)[:3] == ["mass_mode", "mass", "mass[torso]"]
+
+
+def test_the_nominal_return_has_no_other_row_in_it() -> None:
+    count = pl.int_range(pl.len()).alias("episode_seed")
+    wanted = episodes([1.0, 2.0, 9.0]).with_columns(count)
+    others = [
+        episodes([100.0], mass=2.0),
+        episodes([100.0], body_masses="torso=5.0"),
+        episodes([100.0], geom_frictions="floor=2.0"),
+        episodes([100.0], acting="stochastic"),
+        episodes([100.0]).with_columns(pl.lit(0.5).alias("friction[floor]")),
+    ]
+    rows = pl.concat([wanted, *(each.with_columns(count) for each in others)], how="diagonal")
+    assert nominal_returns(rows, ["run"])["mean_return"].to_list() == [4.0]
+    twice = pl.concat([rows, rows])
+    assert nominal_returns(twice, ["run"], [0, 1, 7]).row(0)[1:] == (2, 1.5)
+    broken = rows.with_columns(pl.col("return").replace(2.0, math.inf))
+    assert math.isnan(nominal_returns(broken, ["run"])["mean_return"].item())
+
+
+@given(samples)
+def test_statistics_of_episodes_are_those_of_the_arrays(values: list[float]) -> None:
+    found = over_episodes(pl.DataFrame({"run": "a", "return": values}), ["run"]).row(0, named=True)
+    assert found["episodes"] == len(values)
+    assert found["worst_return"] == min(values)
+    scale = max(map(abs, values))
+    for name, expected in (
+        ("mean_return", np.mean(values)),
+        ("std_return", np.std(values)),
+        ("cvar_return", cvar(values, LEVEL)),
+    ):
+        assert found[name] == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
 
 
 def test_an_episode_does_not_count_twice() -> None:
@@ -384,8 +433,8 @@ def test_bad_references(references: dict[str, tuple[float, float]]) -> None:
 
 
 def test_bad_tables() -> None:
-    with pytest.raises(InvalidInputError, match="must have the columns mass, return"):
-        seed_means(table().drop("mass", "return"))
+    with pytest.raises(InvalidInputError, match="must have the columns preset, return"):
+        seed_means(table().drop("preset", "return"))
     with pytest.raises(InvalidInputError, match="at least one row"):
         shift_summary(table().clear())
     with pytest.raises(InvalidInputError, match="return must hold numbers, not String"):

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection, QuadMesh
 from matplotlib.figure import Figure
 
-from mixedne.reports import frames
+from mixedne.reports import tables
+from mixedne.reports.figures.curves import RUN
 
 Points = set[tuple[Any, ...]]
 
@@ -30,7 +31,7 @@ def legend(figure: Figure) -> list[str]:
 
 
 def own_lines(axes: Axes) -> list[Any]:
-    return [line for line in axes.lines if line.get_label() != "training"]
+    return [line for line in axes.lines if line.get_label() not in ("training", RUN)]
 
 
 def spots(line: Any) -> list[list[float]]:
@@ -75,11 +76,11 @@ def wanted(rows: pl.DataFrame, title: str = "{task}", curve: str = "{label}") ->
     }
 
 
-def published(report: frames.Report) -> Points:
+def published(report: tables.Report) -> Points:
     return wanted(report.published, curve="{label} ({source})")
 
 
-def chosen(report: frames.Report, axis: str, statistic: str = "mean") -> pl.DataFrame:
+def chosen(report: tables.Report, axis: str, statistic: str = "mean") -> pl.DataFrame:
     return report.sweeps.filter(pl.col("axis") == axis, pl.col("statistic") == statistic)
 
 

@@ -7,16 +7,16 @@ import numpy as np
 import polars as pl
 
 from mixedne.evaluation.grids import NAMED_GRIDS
-from mixedne.names import SOLVERS
-from mixedne.reports import frames
+from mixedne.reports import tables
 
 TASKS = (
     "Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "InvertedPendulum-v5", "Reacher-v5",
     "Swimmer-v5", "Walker2d-v5",
 )  # fmt: skip
+SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 
 
-def large_report() -> frames.Report:
+def large_report() -> tables.Report:
     """Random numbers, which compress worst."""
     generator = np.random.default_rng(0)
     methods = _methods()
@@ -25,15 +25,15 @@ def large_report() -> frames.Report:
         mass_mode=pl.lit("reference"),
         episodes=pl.lit(500),
         invalid=pl.lit(0),
-    ).join(pl.DataFrame({"statistic": list(frames.STATISTICS)}), how="cross")
+    ).join(pl.DataFrame({"statistic": list(tables.STATISTICS)}), how="cross")
     sweeps = _over_seeds(tested.join(_sweep_places(), how="cross"), generator)
     curves = methods.join(_progress(), how="cross")
-    return frames.Report(
+    return tables.Report(
         title="A study of the paper's size",
-        sweeps=_shaped(sweeps, frames.SWEEPS),
-        maps=_shaped(_over_seeds(tested.join(_map_places(), how="cross"), generator), frames.MAPS),
-        summary=_shaped(_summary(sweeps), frames.SUMMARY),
-        learning=_shaped(_over_seeds(curves, generator), frames.LEARNING),
+        sweeps=_shaped(sweeps, tables.SWEEPS),
+        maps=_shaped(_over_seeds(tested.join(_map_places(), how="cross"), generator), tables.MAPS),
+        summary=_shaped(_summary(sweeps), tables.SUMMARY),
+        learning=_shaped(_over_seeds(curves, generator), tables.LEARNING),
         counts={"runs": 640, "tasks": 8, "episodes": 2_592_000},
     )
 
@@ -81,7 +81,7 @@ def _over_seeds(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataF
 
 def _summary(sweeps: pl.DataFrame) -> pl.DataFrame:
     numbers = [pl.col(name).mean() for name in ("value", "low", "high")]
-    keys = [*frames.METHOD, "axis", "statistic", "seeds"]
+    keys = [*tables.METHOD, "axis", "statistic", "seeds"]
     summed = sweeps.group_by(keys, maintain_order=True).agg(*numbers, shifts=pl.len())
     copies = {"iqm": "value", "iqm_low": "low", "iqm_high": "high"}
     return summed.with_columns(

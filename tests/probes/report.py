@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.names import SOLVERS
-from mixedne.reports import frames
+from mixedne.reports import tables
 
 TASKS = ("HalfCheetah-v5", "Hopper-v5")
+SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 MASSES = (0.5, 0.75, 1.0, 1.5, 2.0)
 NOISES = (0.0, 0.1, 0.2)
 
@@ -34,7 +34,7 @@ def level(kind: dict[str, Any]) -> float:
 def sweep_value(kind: dict[str, Any], axis: str, x: float, statistic: str) -> float:
     """The number at a place of a sweep."""
     away = abs(np.log2(x)) if axis != "noise" else 2 * x
-    return float(level(kind) * (1 - 0.4 * away) - 300 * list(frames.STATISTICS).index(statistic))
+    return float(level(kind) * (1 - 0.4 * away) - 300 * list(tables.STATISTICS).index(statistic))
 
 
 def map_value(kind: dict[str, Any], x: float, y: float) -> float:
@@ -48,12 +48,12 @@ def rows(table: pl.DataFrame, **wanted: Any) -> pl.DataFrame:
     return table.filter(pl.all_horizontal(conditions))
 
 
-def sample_report() -> frames.Report:
+def sample_report() -> tables.Report:
     """The report."""
     tested = {"acting": "mean", "mass_mode": "reference"}
     sweeps, maps, summary, learning = [], [], [], []
     for kind in kinds():
-        for axis, statistic in itertools.product(("mass", "friction"), frames.STATISTICS):
+        for axis, statistic in itertools.product(("mass", "friction"), tables.STATISTICS):
             for x in MASSES:
                 value = sweep_value(kind, axis, x, statistic)
                 over = {"value": value, "low": value - 150, "high": value + 150, "seeds": 5}
@@ -74,8 +74,8 @@ def sample_report() -> frames.Report:
                 }
             )  # fmt: skip
         for x, y in itertools.product(NOISES, MASSES):
-            for statistic in frames.STATISTICS:
-                value = map_value(kind, x, y) - 100 * list(frames.STATISTICS).index(statistic)
+            for statistic in tables.STATISTICS:
+                value = map_value(kind, x, y) - 100 * list(tables.STATISTICS).index(statistic)
                 over = {"value": value, "low": value - 90, "high": value + 90, "seeds": 5}
                 place = {"axis_x": "noise", "axis_y": "mass", "x": x, "y": y}
                 maps.append(
@@ -89,17 +89,17 @@ def sample_report() -> frames.Report:
             over = {"value": value, "low": value - 80, "high": value + 80, "seeds": 5}
             spent = {"step": step, "updates": 1.7 * step, "seconds": step / 500}
             learning.append({**kind, "source": source, **spent, **over})
-    return frames.Report(
+    return tables.Report(
         title="A made-up study",
-        sweeps=pl.DataFrame(sweeps, schema=frames.SWEEPS),
-        maps=pl.DataFrame(maps, schema=frames.MAPS),
-        summary=pl.DataFrame(summary, schema=frames.SUMMARY),
-        learning=pl.DataFrame(learning, schema=frames.LEARNING),
-        searches=pl.DataFrame(_searches(), schema=frames.SEARCHES),
-        published=pl.DataFrame(_published(), schema=frames.PUBLISHED),
+        sweeps=pl.DataFrame(sweeps, schema=tables.SWEEPS),
+        maps=pl.DataFrame(maps, schema=tables.MAPS),
+        summary=pl.DataFrame(summary, schema=tables.SUMMARY),
+        learning=pl.DataFrame(learning, schema=tables.LEARNING),
+        searches=pl.DataFrame(_searches(), schema=tables.SEARCHES),
+        published=pl.DataFrame(_published(), schema=tables.PUBLISHED),
         saddle=_saddle(),
         runs=pl.DataFrame({"run": ["a", "b"], "mass": [1.0, 1.0], "mean_return": [1.5, 2.5]}),
-        made=frames.Made(
+        provenance=tables.Provenance(
             commands=("mixedne study paper-ddpg --out studies",),
             versions=("python 3.11.7, mixedne 0.1.0, jax 0.10.2",),
             machines=("Linux, 2 cores",),

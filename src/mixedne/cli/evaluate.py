@@ -147,18 +147,13 @@ def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
     """One row per policy and grid point: mean, spread and worst over its episodes."""
     import polars as pl
 
-    from mixedne.shifts import shift_axes
+    from mixedne.evaluation.statistics import over_episodes, shift_columns
 
-    points = ["run", "task", "mass_mode", *map(str, shift_axes(table.columns)), "acting"]
-    returns = pl.col("return")
-    return table.group_by(points, maintain_order=True).agg(
-        pl.len().alias("episodes"),
-        returns.mean().alias("mean_return"),
-        returns.std(ddof=0).alias("std_return"),
-        returns.nan_min().alias("min_return"),
-        pl.col("length").mean().alias("mean_length"),
-        pl.col("diverged").sum().alias("diverged"),
-    )
+    points = ["run", "task", *shift_columns(table.columns)]
+    lengths = pl.col("length").mean().alias("mean_length"), pl.col("diverged").sum()
+    rows = over_episodes(table, points, *lengths).rename({"worst_return": "min_return"})
+    names = ["episodes", "mean_return", "std_return", "min_return", "mean_length", "diverged"]
+    return rows.select(*points, *names)
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -86,8 +86,8 @@ def _new_folder() -> Path:
 
 
 def _write_report(folder: Path, report: Path) -> None:
+    from mixedne.reports.inputs.collect import collect
     from mixedne.reports.page import write_page
-    from mixedne.reports.reading.collect import collect
 
     write_page(collect([folder], title="Quickstart: InvertedPendulum-v5 four ways"), report)
 
@@ -95,7 +95,7 @@ def _write_report(folder: Path, report: Path) -> None:
 def _print_summary(runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
     """One row for each method: mean over runs, and the lowest run, at some masses."""
     from mixedne.evaluation.statistics import seed_means
-    from mixedne.reports.reading.methods import SOLVERS
+    from mixedne.names import SOLVERS
 
     means = seed_means(table)
     rows = []

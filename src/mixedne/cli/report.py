@@ -46,8 +46,8 @@ Examples:
             raise InvalidInputError("report needs at least one folder or file with results")
         self._check_output()
 
+        from mixedne.reports.inputs.collect import collect
         from mixedne.reports.page import write_page
-        from mixedne.reports.reading.collect import collect
 
         report = collect(self.paths, self.title)
         write_page(report, self.out)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
@@ -136,6 +137,13 @@ def cvar(values: ArrayLike, level: float) -> float:
     share = level * len(ordered)
     weights = np.clip(share - np.arange(len(ordered)), 0, 1) / share
     return float(weights @ ordered)  # 0 · NaN is NaN
+
+
+def cvar_expression(values: pl.Expr, level: float) -> pl.Expr:
+    """The same of a group's values without nulls, for ``group_by(…).agg``; level is below 1."""
+    ordered, share = values.sort(), level * pl.len()
+    whole = share.floor().cast(pl.Int64)
+    return (ordered.head(whole).sum() + (share - whole) * ordered.get(whole)) / share
 
 
 def interquartile_mean(values: ArrayLike) -> float:

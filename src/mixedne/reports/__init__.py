@@ -1,8 +1,8 @@
 """Figures and pages made from tables alone: nothing here needs JAX or MuJoCo.
 
-``reading``   from run folders, tables and studies to the numbers of a report
-``frames``    the tables that a report is
+``inputs``    from run folders, tables and studies to the numbers of a report
+``tables``    the tables that a report is
 ``figures``   Matplotlib, in the paper's form
 ``page``      one HTML file, with Plotly
-``style``     how both look
+``names``, ``style``   how both name things, and how both look
 """

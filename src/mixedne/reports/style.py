@@ -1,4 +1,4 @@
-"""How every figure of the project looks: colours, lines and words for solvers."""
+"""How the figures of the project look: colours, lines and words for solvers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ RC: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """One solver's label, colour-blind-safe colour, line and marker (readable in grey)."""
 
     label: str
@@ -28,19 +28,19 @@ class Look:
     marker: str
 
 
-LOOKS: dict[tuple[str, str | None], Look] = {
-    ("gad", None): Look("GAD", "#D55E00", "-.", "s"),
-    ("eg", None): Look("Extra-gradient", "#0072B2", "--", "^"),
-    ("mixedne-ld", "frozen"): Look("MixedNE-LD, frozen chains", "#009E73", "-", "o"),
-    ("mixedne-ld", "coupled"): Look("MixedNE-LD, coupled chains", "#CC79A7", "-", "D"),
+CASE_STUDY: dict[tuple[str, str | None], Style] = {
+    ("gad", None): Style("GAD", "#D55E00", "-.", "s"),
+    ("eg", None): Style("Extra-gradient", "#0072B2", "--", "^"),
+    ("mixedne-ld", "frozen"): Style("MixedNE-LD, frozen chains", "#009E73", "-", "o"),
+    ("mixedne-ld", "coupled"): Style("MixedNE-LD, coupled chains", "#CC79A7", "-", "D"),
 }
 """By solver and kind of inner chain; colours from Okabe and Ito's palette."""
 
-SOLVERS: dict[str, Look] = {
-    "mixedne-ld": Look(names.SOLVERS["mixedne-ld"], "#009E73", "-", "o"),
-    "gad": Look(names.SOLVERS["gad"], "#D55E00", "-.", "s"),
-    "extra-adam": Look(names.SOLVERS["extra-adam"], "#0072B2", "--", "^"),
-    "sac": Look(names.AGENTS["sac"], "#CC79A7", ":", "D"),
+SOLVERS: dict[str, Style] = {
+    "mixedne-ld": Style(names.SOLVERS["mixedne-ld"], "#009E73", "-", "o"),
+    "gad": Style(names.SOLVERS["gad"], "#D55E00", "-.", "s"),
+    "extra-adam": Style(names.SOLVERS["extra-adam"], "#0072B2", "--", "^"),
+    "sac": Style(names.AGENTS["sac"], "#CC79A7", ":", "D"),
 }
 """By solver of training; SAC, which has none, stands under its own name."""
 
@@ -51,9 +51,9 @@ FURTHER_MARKERS = ("P", "v", "X", "*", "<")
 yellow, which is too light."""
 
 
-def further_look(label: str, place: int) -> Look:
-    """The look of a curve that has none by its solver."""
-    return Look(
+def further_style(label: str, place: int) -> Style:
+    """The style of a curve that has none by its solver."""
+    return Style(
         label,
         FURTHER_COLORS[place % len(FURTHER_COLORS)],
         FURTHER_LINES[place % len(FURTHER_LINES)],

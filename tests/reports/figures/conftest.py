@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 
-from mixedne.reports import frames
+from mixedne.reports import tables
 from mixedne.reports.figures import draw_figures
 from probes.figures import every_number_differs
 from probes.report import sample_report
 
 
 @pytest.fixture(scope="session")
-def report() -> frames.Report:
+def report() -> tables.Report:
     sample = sample_report()
     changed: dict[str, Any] = {
         name: every_number_differs(getattr(sample, name), by)
@@ -32,5 +32,5 @@ def report() -> frames.Report:
 
 
 @pytest.fixture(scope="session")
-def figures(report: frames.Report) -> dict[str, Figure]:
+def figures(report: tables.Report) -> dict[str, Figure]:
     return dict(draw_figures(report))

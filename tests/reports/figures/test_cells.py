@@ -7,9 +7,9 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from mixedne.names import SOLVERS
-from mixedne.reports import frames
+from mixedne.reports import tables
 from mixedne.reports.figures import draw_figures
+from mixedne.shifts import PARAMETERS
 from probes.figures import (
     colours,
     grid,
@@ -19,10 +19,10 @@ from probes.figures import (
     spots,
     table,
 )
-from probes.report import TASKS
+from probes.report import SOLVERS, TASKS
 
 
-def test_heat_maps(report: frames.Report, figures: dict[str, Figure]) -> None:
+def test_heat_maps(report: tables.Report, figures: dict[str, Figure]) -> None:
     figure = figures["map-td3-delta0-noise-mass"]
     rows = report.maps.filter(
         pl.col("agent") == "td3", pl.col("delta") == 0, pl.col("statistic") == "mean"
@@ -43,14 +43,14 @@ def test_heat_maps(report: frames.Report, figures: dict[str, Figure]) -> None:
         assert len(spots(below[0])) == (differences[1] < 0).sum()
     titles = [axes.get_title() for axes in grid(figure, 5)[0]]
     assert titles == [*SOLVERS.values(), "MixedNE-LD − GAD", "Extra-Adam − GAD"]
-    assert figure.subfigs[0].get_supxlabel() == frames.AXES["noise"]
-    assert figure.subfigs[0].get_supylabel() == frames.AXES["mass"]
+    assert figure.subfigs[0].get_supxlabel() == PARAMETERS["noise"].label
+    assert figure.subfigs[0].get_supylabel() == PARAMETERS["mass"].label
     assert legend(figure) == ["training", "worse than GAD"]
     bars = [axes.get_ylabel() for axes in figure.axes if axes.get_label() == "<colorbar>"]
     assert bars == ["return", "difference"] * 2
 
 
-def test_cells_without_a_number_are_hatched(report: frames.Report) -> None:
+def test_cells_without_a_number_are_hatched(report: tables.Report) -> None:
     broken = (pl.col("label") == "GAD") & (pl.col("x") == 0.1) & (pl.col("y") == 2.0)
     absent = (pl.col("label") == "Extra-Adam") & (pl.col("x") == 0.2) & (pl.col("y") == 0.5)
     gone = (pl.col("task") == TASKS[1]) & (pl.col("label") == "GAD")
@@ -59,7 +59,7 @@ def test_cells_without_a_number_are_hatched(report: frames.Report) -> None:
         pl.when(broken).then(float("nan")).otherwise("value").alias("value"),
         pl.when(broken).then(1).otherwise(0).alias("invalid"),
     )
-    ((_, figure),) = draw_figures(frames.Report(maps=maps))
+    ((_, figure),) = draw_figures(tables.Report(maps=maps))
     first, second = grid(figure, 5)
     hidden = [set(zip(*np.nonzero(np.ma.getmaskarray(colours(it))), strict=True)) for it in first]
     nan, missing = (4, 1), (0, 2)
@@ -70,7 +70,7 @@ def test_cells_without_a_number_are_hatched(report: frames.Report) -> None:
     assert said == [[], ["not evaluated"], [], ["not evaluated"], ["not evaluated"]]
 
 
-def test_searches(report: frames.Report, figures: dict[str, Figure]) -> None:
+def test_searches(report: tables.Report, figures: dict[str, Figure]) -> None:
     figure = figures["search-paper-search-ddpg-hopper-v5"]
     rows = report.searches.filter(pl.col("task") == "Hopper-v5")
     kinds = list(itertools.product((0.1, 0.0), SOLVERS.items()))
@@ -98,7 +98,7 @@ def test_searches(report: frames.Report, figures: dict[str, Figure]) -> None:
     assert "3 training seeds" in note(figure)
 
 
-def test_many_values_of_one_setting_are_a_curve(report: frames.Report) -> None:
+def test_many_values_of_one_setting_are_a_curve(report: tables.Report) -> None:
     x = [1e-5 * 1.5**place for place in range(12)]
     rows = report.searches.filter(solver="gad", task="Hopper-v5", delta=0.1).head(1)
     many = pl.concat(
@@ -111,7 +111,7 @@ def test_many_values_of_one_setting_are_a_curve(report: frames.Report) -> None:
     maps = report.searches.filter(solver="mixedne-ld", task="Hopper-v5")
     others = maps.with_columns(fixed=pl.lit("other")).filter(delta=0.1)
     searches = pl.concat([maps, others, many])
-    ((_, figure),) = draw_figures(frames.Report(searches=searches))
+    ((_, figure),) = draw_figures(tables.Report(searches=searches))
     (axes,) = [it for it in figure.subfigs[0].axes if it.get_title() == "GAD, δ = 0.1"]
     curve, chosen, paper = axes.lines
     drawn, *marked = (np.asarray(line.get_xydata()) for line in (curve, chosen, paper))

@@ -9,11 +9,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from mixedne.errors import InvalidInputError
-from mixedne.reports import frames, style
+from mixedne.reports import style, tables
 from mixedne.reports.figures import draw_figures, ticks
-from mixedne.reports.figures.canvas import solver_looks
-from mixedne.reports.frames import NOMINAL
-from mixedne.reports.style import further_look
+from mixedne.reports.figures.canvas import solver_styles
+from mixedne.reports.style import further_style
+from mixedne.shifts import PARAMETERS, Axis
 from mixedne.tasks.toy import NOMINAL_RHO
 from probes.figures import (
     chosen,
@@ -48,22 +48,22 @@ def test_there_is_a_figure_of_every_kind(figures: dict[str, Figure]) -> None:
     [("ddpg", 0.1, "mass"), ("td3", 0.0, "mass"), ("sac", 0.0, "friction")],
 )
 def test_sweeps_of_a_delta(
-    report: frames.Report, figures: dict[str, Figure], agent: str, delta: float, axis: str
+    report: tables.Report, figures: dict[str, Figure], agent: str, delta: float, axis: str
 ) -> None:
     figure = figures[f"sweep-{agent}-delta{delta:g}-{axis}"]
     rows = chosen(report, axis).filter(pl.col("agent") == agent, pl.col("delta") == delta)
     more = published(report) if agent == "ddpg" else set()
     assert points(figure.axes) == wanted(rows) | more
     assert figure.get_suptitle() == f"{agent.upper()}, δ = {delta:g}: return against {axis}"
-    assert figure.subfigs[0].get_supxlabel() == frames.AXES[axis]
+    assert figure.subfigs[0].get_supxlabel() == Axis.parse(axis).label
     assert figure.subfigs[0].get_supylabel() == "return of an episode, mean"
-    assert frames.INTERVALS["mean"] in note(figure)
+    assert tables.INTERVALS["mean"] in note(figure)
     assert "5 training seeds" in note(figure)
     sources = {point[1] for point in more}
     assert set(legend(figure)) == set(rows["label"]) | sources | {"training"}
 
 
-def test_tasks_and_deltas(report: frames.Report, figures: dict[str, Figure]) -> None:
+def test_tasks_and_deltas(report: tables.Report, figures: dict[str, Figure]) -> None:
     figure = figures["sweep-td3-deltas-mass"]
     rows = chosen(report, "mass").filter(pl.col("agent") == "td3")
     assert points(figure.axes) == wanted(rows, title="{task}, δ = {delta:g}")
@@ -76,7 +76,7 @@ def test_tasks_and_deltas(report: frames.Report, figures: dict[str, Figure]) -> 
 
 
 def test_agents_are_compared_by_their_sampling_solver(
-    report: frames.Report, figures: dict[str, Figure]
+    report: tables.Report, figures: dict[str, Figure]
 ) -> None:
     rows = chosen(report, "mass")
     sampled = rows.filter(pl.col("solver") == "mixedne-ld", pl.col("delta") == 0.1)
@@ -87,7 +87,7 @@ def test_agents_are_compared_by_their_sampling_solver(
     assert points(figures["agents-delta0.1-mass"].axes) == expected
 
 
-def test_one_player_beside_two(report: frames.Report, figures: dict[str, Figure]) -> None:
+def test_one_player_beside_two(report: tables.Report, figures: dict[str, Figure]) -> None:
     rows = chosen(report, "mass").filter(pl.col("agent") == "ddpg")
     alone = rows.filter(pl.col("solver") == "mixedne-ld", pl.col("delta") == 0)
     robust = rows.filter(pl.col("solver") != "mixedne-ld", pl.col("delta") == 0.1)
@@ -110,7 +110,7 @@ def test_training_is_marked_in_every_panel_of_a_sweep(figures: dict[str, Figure]
             for axes in figure.axes:
                 (mark,) = (line for line in axes.lines if line.get_label() == "training")
                 assert np.all(np.asarray(mark.get_xdata()) == 1.0)
-    assert NOMINAL["rho"] == NOMINAL_RHO
+    assert PARAMETERS["rho"].nominal == NOMINAL_RHO
 
 
 def test_axes_of_multiples_are_logarithmic_with_readable_ticks(figures: dict[str, Figure]) -> None:
@@ -121,7 +121,7 @@ def test_axes_of_multiples_are_logarithmic_with_readable_ticks(figures: dict[str
     assert np.allclose(ticks.multiples(0.95, 1.05, 4), [0.95, 1.0, 1.05])
 
 
-def test_learning_curves(report: frames.Report, figures: dict[str, Figure]) -> None:
+def test_learning_curves(report: tables.Report, figures: dict[str, Figure]) -> None:
     figure = figures["learning-td3-delta0.1-training"]
     rows = report.learning.filter(
         pl.col("agent") == "td3", pl.col("delta") == 0.1, pl.col("source") == "training"
@@ -133,32 +133,32 @@ def test_learning_curves(report: frames.Report, figures: dict[str, Figure]) -> N
     assert labels == ["environment steps", "inner updates", "wall-clock time in minutes"]
     assert figure.get_suptitle() == "TD3, δ = 0.1: return while training"
     assert figure.subfigs[0].get_supylabel() == "return while training"
-    assert frames.INTERVALS["mean"] in note(figure)
+    assert tables.INTERVALS["mean"] in note(figure)
 
 
-def test_one_seed_has_a_line_and_no_band(report: frames.Report) -> None:
+def test_one_seed_has_a_line_and_no_band(report: tables.Report) -> None:
     alone = chosen(report, "mass").filter(pl.col("agent") == "sac", pl.col("task") == TASKS[0])
     alone = alone.with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64), seeds=1)
-    ((_, figure),) = draw_figures(frames.Report(sweeps=alone))
+    ((_, figure),) = draw_figures(tables.Report(sweeps=alone))
     assert points(figure.axes) == wanted(alone)
     assert not any(axes.collections for axes in figure.axes)
     assert "one seed: no interval" in note(figure)
-    assert frames.INTERVALS["mean"] not in note(figure)
+    assert tables.INTERVALS["mean"] not in note(figure)
 
 
-def test_a_value_that_is_no_number_leaves_a_gap(report: frames.Report) -> None:
+def test_a_value_that_is_no_number_leaves_a_gap(report: tables.Report) -> None:
     rows = chosen(report, "mass").filter(pl.col("agent") == "sac")
     broken = pl.when(pl.col("x") == 1.5).then(float("nan"))
     rows = rows.with_columns(
         broken.otherwise(pl.col(name)).alias(name) for name in ("value", "low", "high")
     )
-    ((_, figure),) = draw_figures(frames.Report(sweeps=rows))
+    ((_, figure),) = draw_figures(tables.Report(sweeps=rows))
     line = own_lines(figure.axes[0])[0]
     assert np.isnan(line.get_ydata()).tolist() == [False, False, False, True, False]
     assert "no number" in note(figure)
 
 
-def test_other_statistics_have_their_own_files_and_words(report: frames.Report) -> None:
+def test_other_statistics_have_their_own_files_and_words(report: tables.Report) -> None:
     own = (pl.col("agent") == "ddpg") & (pl.col("delta") == 0.1)
     less = replace(report, sweeps=report.sweeps.filter(own), maps=report.maps.clear())
     ((name, figure),) = draw_figures(less, "worst")
@@ -170,26 +170,26 @@ def test_other_statistics_have_their_own_files_and_words(report: frames.Report) 
         list(draw_figures(report, "best"))
 
 
-def test_ways_of_acting_have_figures_of_their_own(report: frames.Report) -> None:
+def test_ways_of_acting_have_figures_of_their_own(report: tables.Report) -> None:
     rows = chosen(report, "mass").filter(pl.col("agent") == "sac")
     sampled = every_number_differs(rows, 5.0).with_columns(acting=pl.lit("stochastic"))
-    found = dict(draw_figures(frames.Report(sweeps=pl.concat([rows, sampled]))))
+    found = dict(draw_figures(tables.Report(sweeps=pl.concat([rows, sampled]))))
     assert points(found["sweep-sac-delta0-mass-mean"].axes) == wanted(rows)
     assert points(found["sweep-sac-delta0-mass-stochastic"].axes) == wanted(sampled)
     assert found["sweep-sac-delta0-mass-stochastic"].get_suptitle().endswith("acting by samples")
 
 
-def test_vpg_against_rho_and_samples(report: frames.Report) -> None:
+def test_vpg_against_rho_and_samples(report: tables.Report) -> None:
     as_vpg = [pl.lit("vpg").alias("agent"), pl.lit("toy").alias("task")]
     of_ddpg = (pl.col("agent") == "ddpg") & (pl.col("task") == TASKS[0])
     rows = chosen(report, "mass").filter(of_ddpg)
     rows = rows.with_columns(*as_vpg, axis=pl.lit("rho"), x=pl.col("x") / 5)
     learning = report.learning.filter(pl.col("task") == TASKS[0], pl.col("source") == "training")
     learning = learning.with_columns(*as_vpg)
-    found = dict(draw_figures(frames.Report(sweeps=rows, learning=learning)))
+    found = dict(draw_figures(tables.Report(sweeps=rows, learning=learning)))
     figure = found["sweep-vpg-deltas-rho"]
     assert points(figure.axes) == wanted(rows, title="{task}, δ = {delta:g}")
-    assert figure.subfigs[0].get_supxlabel() == frames.AXES["rho"]
+    assert figure.subfigs[0].get_supxlabel() == PARAMETERS["rho"].label
     marks = [line for axes in figure.axes for line in axes.lines if line.get_label() == "training"]
     assert [spots(line)[0][0] for line in marks] == [NOMINAL_RHO, NOMINAL_RHO]
     samples = found["learning-vpg-delta0.1-training"].axes[0]
@@ -198,13 +198,13 @@ def test_vpg_against_rho_and_samples(report: frames.Report) -> None:
     assert points([samples]) == wanted(own.with_columns(x=pl.col("step").cast(pl.Float64)))
 
 
-def test_many_tasks_stay_legible(report: frames.Report) -> None:
+def test_many_tasks_stay_legible(report: tables.Report) -> None:
     one = (pl.col("agent") == "td3") & (pl.col("task") == TASKS[0]) & (pl.col("label") == "GAD")
     rows = chosen(report, "mass").filter(one)
     tasks = [f"Task{n}-v5" for n in range(5)]
     many = pl.concat([rows.with_columns(task=pl.lit(task)) for task in tasks])
     many = many.filter((pl.col("task") != tasks[2]) | (pl.col("delta") == 0))
-    found = dict(draw_figures(frames.Report(sweeps=many)))
+    found = dict(draw_figures(tables.Report(sweeps=many)))
     shape = found["sweep-td3-delta0-mass"].axes[0].get_subplotspec()
     assert shape is not None
     assert shape.get_gridspec().get_geometry() == (2, 4)
@@ -223,14 +223,14 @@ def test_looks_differ_without_colour(figures: dict[str, Figure]) -> None:
             kinds = {(it.get_marker(), it.get_linestyle(), it.is_dashed()) for it in lines}
             assert len(kinds) == len(lines) - sum("published" in it.get_label() for it in lines)
     own = {(it.marker, it.line) for it in style.SOLVERS.values()}
-    further = {(it.marker, it.line) for it in (further_look("", n) for n in range(60))}
+    further = {(it.marker, it.line) for it in (further_style("", n) for n in range(60))}
     assert len(own | further) == 24
     assert len({it.marker for it in style.SOLVERS.values()} | set(style.FURTHER_MARKERS)) == 9
 
 
 def test_the_plain_label_has_the_solvers_own_look() -> None:
     long = "MixedNE-LD, preset authors"
-    looks = solver_looks([("gad", "GAD"), ("mixedne-ld", long), ("mixedne-ld", "MixedNE-LD")])
+    looks = solver_styles([("gad", "GAD"), ("mixedne-ld", long), ("mixedne-ld", "MixedNE-LD")])
     assert list(looks) == ["MixedNE-LD", long, "GAD"]
     assert looks["MixedNE-LD"].color == style.SOLVERS["mixedne-ld"].color
     assert looks[long].color not in {it.color for it in style.SOLVERS.values()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.text import Text
 
-from mixedne.reports import frames
+from mixedne.reports import tables
 from mixedne.reports.figures import draw_figures, write_figures
 from mixedne.reports.figures.canvas import save_figure
 from probes.figures import chosen, legend
@@ -15,21 +15,21 @@ from probes.report import TASKS
 
 
 def test_nothing_to_show_is_no_error(tmp_path: Path) -> None:
-    assert write_figures(frames.Report(), tmp_path / "none") == []
+    assert write_figures(tables.Report(), tmp_path / "none") == []
     assert not (tmp_path / "none").exists()
 
 
-def small(report: frames.Report, names: list[str], label: str) -> frames.Report:
+def small(report: tables.Report, names: list[str], label: str) -> tables.Report:
     """One curve a task."""
     rows = chosen(report, "mass").filter(pl.col("agent") == "sac", pl.col("task") == TASKS[0])
     many = [rows.with_columns(task=pl.lit(name), label=pl.lit(label)) for name in names]
     search = report.searches.filter(pl.col("solver") == "gad", pl.col("delta") == 0)
     searches = [search.with_columns(task=pl.lit(name)) for name in names]
-    return frames.Report(sweeps=pl.concat(many), searches=pl.concat(searches))
+    return tables.Report(sweeps=pl.concat(many), searches=pl.concat(searches))
 
 
 def test_files_are_pictures_and_vectors_and_the_same_again(
-    report: frames.Report, tmp_path: Path
+    report: tables.Report, tmp_path: Path
 ) -> None:
     one = small(report, [TASKS[0]], "SAC")
     written = write_figures(one, tmp_path / "a")
@@ -43,7 +43,7 @@ def test_files_are_pictures_and_vectors_and_the_same_again(
     assert [it.read_bytes() for it in again] == [it.read_bytes() for it in written[:2]]
 
 
-def test_hostile_names_stay_names(report: frames.Report, tmp_path: Path) -> None:
+def test_hostile_names_stay_names(report: tables.Report, tmp_path: Path) -> None:
     tasks = ["../x", "..-X", "<script>$\\frac$" + 300 * "a"]
     folder = tmp_path / "in" / "here"
     written = write_figures(small(report, tasks, "_50 % $\\oops$ {x}"), folder)
@@ -59,7 +59,7 @@ def test_hostile_names_stay_names(report: frames.Report, tmp_path: Path) -> None
     assert not any(it.get_parse_math() for it in named)
 
 
-def test_nothing_drawn_leaves_its_sheet(report: frames.Report, tmp_path: Path) -> None:
+def test_nothing_drawn_leaves_its_sheet(report: tables.Report, tmp_path: Path) -> None:
     long = "MixedNE-LD, preset authors, updates=100, critic_weight_decay=0"
     ((_, figure), *_) = draw_figures(small(report, [TASKS[0]], long))
     save_figure(figure, tmp_path / "figure.png")

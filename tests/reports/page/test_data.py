@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mixedne.reports import frames, page
-from mixedne.reports.frames import Report
+from mixedne.reports import page
 from mixedne.reports.page import data, saddle
-from mixedne.reports.style import LOOKS, PLOTLY_MARKERS, SOLVERS
+from mixedne.reports.style import CASE_STUDY, PLOTLY_MARKERS, SOLVERS
+from mixedne.reports.tables import Report
+from mixedne.shifts import PARAMETERS
 from mixedne.tasks.toy import NOMINAL_RHO
 from probes.report import sample_report
 
@@ -56,7 +57,7 @@ def test_placeholders_in_data_stay_words() -> None:
 
 
 def test_looks_are_those_of_the_figures_and_all_different() -> None:
-    looks = data.looks()
+    looks = data.styles()
     by_solver = {look["solver"]: look for look in looks["solvers"]}
     assert by_solver[None]["label"] == "SAC"
     for solver in ("mixedne-ld", "gad", "extra-adam"):
@@ -70,7 +71,7 @@ def test_looks_are_those_of_the_figures_and_all_different() -> None:
 
 
 def test_policies_are_trained_where_the_page_says() -> None:
-    assert frames.NOMINAL["rho"] == NOMINAL_RHO
+    assert PARAMETERS["rho"].nominal == NOMINAL_RHO
 
 
 def test_a_long_case_study_stays_small() -> None:
@@ -84,7 +85,7 @@ def test_a_long_case_study_stays_small() -> None:
         }
         for objective in ("x2y2-xy", "xy-x2y2", "x2y2")
         for start in ("far", "near")
-        for solver, inner in LOOKS
+        for solver, inner in CASE_STUDY
         for seed in range(3)
     ]  # fmt: skip
     tables = saddle.thinned(pl.DataFrame(rows))

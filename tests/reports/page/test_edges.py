@@ -11,8 +11,8 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from mixedne.reports import page
-from mixedne.reports.frames import METHOD, Film, Made, Report
 from mixedne.reports.page import write_page
+from mixedne.reports.tables import METHOD, Provenance, Report, Video
 from probes.browser import Opener, View
 from probes.large_report import large_report
 from probes.report import rows, sample_report
@@ -106,18 +106,26 @@ def test_an_empty_report_says_so_and_how_to_make_one(view: Opener, tmp_path: Pat
 
 def test_missing_parts_are_named_and_films_shown(view: Opener, tmp_path: Path) -> None:
     (tmp_path / "film.mp4").write_bytes(b"no film")
-    films = Film(tmp_path / "film.mp4", "A light world"), Film(tmp_path / "gone.mp4", "Gone")
+    videos = Video(tmp_path / "film.mp4", "A light world"), Video(tmp_path / "gone.mp4", "Gone")
     none = Report()
-    part = replace(REPORT, sweeps=none.sweeps, maps=none.maps, saddle=None, films=films)
+    part = replace(REPORT, sweeps=none.sweeps, maps=none.maps, saddle=None, videos=videos)
     write_page(part, tmp_path / "part.html")
     opened = view(path=tmp_path / "part.html")
-    assert "mixedne evaluate RUN --mass paper" in opened.text("#sweep")
-    assert "--noise paper-heatmap" in opened.text("#maps")
-    assert "mixedne saddle" in opened.text("#saddle")
-    opened.show("films")
-    assert opened.page.get_attribute("#films video", "src") == "data:video/mp4;base64,bm8gZmlsbQ=="
-    assert "A light world" in opened.text("#films")
-    assert "gone.mp4" in opened.text("#films")
+    lines = opened.page.locator("#absent .absent").all_inner_texts()
+    assert [line.split("\n")[0] for line in lines] == [
+        "Return against the shift",
+        "Two shifts at once",
+        "Case study: a game of two numbers",
+    ]
+    for line, command in zip(
+        lines, ("evaluate RUN --mass paper", "--noise paper-heatmap", "saddle"), strict=True
+    ):
+        assert command in line
+    assert opened.page.locator("#sweep, #maps, #saddle").count() == 0
+    opened.show("videos")
+    assert opened.page.get_attribute("#videos video", "src") == "data:video/mp4;base64,bm8gZmlsbQ=="
+    assert "A light world" in opened.text("#videos")
+    assert "gone.mp4" in opened.text("#videos")
 
 
 def test_a_case_study_alone_needs_no_selectors(view: Opener, tmp_path: Path) -> None:
@@ -125,8 +133,10 @@ def test_a_case_study_alone_needs_no_selectors(view: Opener, tmp_path: Path) -> 
     opened = view(path=tmp_path / "case.html")
     assert len(opened.traces("saddle", "#plot-saddle-paths", "path")) == 3
     assert not opened.page.is_visible("#selectors")
-    opened.page.click("#sweep .command button")
-    assert opened.text("#sweep .command button") == "Copied"
+    assert "no verdict on robustness" in opened.text("main > .verdict")
+    copy = opened.page.locator("#absent .command button").first
+    copy.click()
+    assert copy.inner_text() == "Copied"
 
 
 def test_one_seed_and_numbers_that_are_none(view: Opener, tmp_path: Path) -> None:
@@ -152,9 +162,10 @@ def test_one_seed_and_numbers_that_are_none(view: Opener, tmp_path: Path) -> Non
             assert [y is None for row in trace["z"] for y in row] == [i == 13 for i in range(15)]
         for (trace,) in opened.panels("maps", host, "invalid").values():
             assert trace["z"][4][1] == 0
-    assert _hover_on_cell(opened, "#panels-maps .plot", 0.1, 2).count("return invalid") == 1
+    assert _hover_on_cell(opened, "#panels-maps .plot", 1, 4).count("return invalid") == 1
     opened.show("table")
-    assert opened.text("#table tbody").count("one seed: no interval") == 6
+    assert opened.text("#table tbody").count("one seed: no interval") == 2
+    assert "One seed is too few to say that it is better." in opened.text("#table .verdict")
 
 
 def _invalid(table: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
@@ -163,7 +174,7 @@ def _invalid(table: pl.DataFrame, where: pl.Expr) -> pl.DataFrame:
 
 
 def _hover_on_cell(opened: View, plot: str, x: float, y: float) -> str:
-    """What is said when the mouse is on a cell."""
+    """What is said when the mouse is on a cell, by its place in the grid."""
     opened.page.locator(plot).first.scroll_into_view_if_needed()
     place = opened.page.locator(plot).first.evaluate(
         """(plot, [x, y]) => {
@@ -180,9 +191,9 @@ def _hover_on_cell(opened: View, plot: str, x: float, y: float) -> str:
 
 def test_names_that_are_code_are_only_shown(view: Opener, tmp_path: Path) -> None:
     hostile = _renamed(REPORT, {"HalfCheetah-v5": CODE}, {"MixedNE-LD": IMAGE, "GAD": LINK})
-    made = Made(commands=(CODE,), sources=("</script>" + CODE,), seeds=((IMAGE, LINK),))
+    provenance = Provenance(commands=(CODE,), sources=("</script>" + CODE,), seeds=((IMAGE, LINK),))
     title = "</title>" + CODE
-    hostile = replace(hostile, title=title, missing=("</script>" + CODE,), made=made)
+    hostile = replace(hostile, title=title, missing=("</script>" + CODE,), provenance=provenance)
     write_page(hostile, tmp_path / "hostile.html")
     opened = view("#published=off", path=tmp_path / "hostile.html")
     opened.show_all()
@@ -198,7 +209,7 @@ def test_names_that_are_code_are_only_shown(view: Opener, tmp_path: Path) -> Non
     legend = opened.page.locator("#plot-sweep .legendtext").all_text_contents()
     assert {IMAGE, LINK} <= set(legend)
     assert set(pl.read_csv(opened.saved("#sweep .csv"))["label"]) == {IMAGE, LINK, "Extra-Adam"}
-    assert opened.page.locator("main a, main img, svg a").count() == 0
+    assert opened.page.locator("main a:not(nav a), main img, svg a").count() == 0
 
 
 def _renamed(report: Report, tasks: dict[str, str], labels: dict[str, str]) -> Report:
@@ -215,33 +226,33 @@ def _renamed(report: Report, tasks: dict[str, str], labels: dict[str, str]) -> R
 def test_the_papers_whole_study_fits_and_opens(view: Opener, tmp_path: Path) -> None:
     large = large_report()
     assert (large.sweeps.height, large.maps.height) == (16_128, 139_392)
-    (tmp_path / "film.mp4").write_bytes(b"x" * page.FILM_BYTES)
+    (tmp_path / "film.mp4").write_bytes(b"x" * page.VIDEO_BYTES)
     runs = pl.DataFrame({"mean": np.random.default_rng(0).normal(size=259_200)})
-    films = (Film(tmp_path / "film.mp4", "film"),)
-    write_page(replace(large, runs=runs, films=films), tmp_path / "large.html")
+    videos = (Video(tmp_path / "film.mp4", "film"),)
+    write_page(replace(large, runs=runs, videos=videos), tmp_path / "large.html")
     assert (tmp_path / "large.html").stat().st_size < 10e6
     opened = view("#task=Reacher-v5", path=tmp_path / "large.html")
     own = rows(large.sweeps, task="Reacher-v5", agent="ddpg", delta=0.1, axis="mass")
     curves = opened.traces("sweep", "#plot-sweep", "curve")
     assert len(curves) == rows(own, statistic="mean")["label"].n_unique() == 5
     assert len({(x["line"]["color"], x["line"]["dash"]) for x in curves}) == 5
-    assert opened.page.get_attribute("#learning", "data-state") == "new"  # it is out of view
+    opened.page.wait_for_selector("#learning[data-state=drawn]")  # it is out of view
 
 
 def test_large_films_and_runs_are_left_out_and_named(
     view: Opener, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(page, "FILM_BYTES", 10)
+    monkeypatch.setattr(page, "VIDEO_BYTES", 10)
     monkeypatch.setattr(page, "PAGE_BYTES", 10)
-    films = []
+    videos = []
     for name, size in (("a.mp4", 8), ("b.mp4", 8), ("c.webm", 2)):
         (tmp_path / name).write_bytes(b"x" * size)
-        films.append(Film(tmp_path / name, f"film {name}"))
-    write_page(replace(REPORT, films=tuple(films)), tmp_path / "films.html")
+        videos.append(Video(tmp_path / name, f"film {name}"))
+    write_page(replace(REPORT, videos=tuple(videos)), tmp_path / "films.html")
     opened = view(path=tmp_path / "films.html")
-    opened.show("films")
-    assert opened.page.locator("#films video").count() == 2
-    assert "b.mp4" in opened.text("#films ul")
+    opened.show("videos")
+    assert opened.page.locator("#videos video").count() == 2
+    assert "b.mp4" in opened.text("#videos ul")
     assert "too large for this page" in opened.text("#download")
     assert opened.page.locator("#save-runs").count() == 0
 

@@ -11,7 +11,7 @@ from mixedne.reports.figures.heatmaps import draw_heatmaps
 from mixedne.reports.figures.learning import draw_learning
 from mixedne.reports.figures.searches import draw_searches
 from mixedne.reports.figures.sweeps import draw_sweeps
-from mixedne.reports.frames import STATISTICS, Report
+from mixedne.reports.tables import STATISTICS, Report
 
 FORMATS = ("pdf", "png")
 

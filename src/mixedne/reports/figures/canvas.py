@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,9 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from mixedne.files import write_beside
-from mixedne.reports.frames import INTERVALS, STATISTICS
-from mixedne.reports.style import (
-    RC,
-    SOLVERS,
-    Look,
-    further_look,
-)
+from mixedne.reports.names import ACTING, solver_words
+from mixedne.reports.style import RC, SOLVERS, Style, further_style
+from mixedne.reports.tables import BAND_SEEDS, INTERVALS, STATISTICS
 
 LITERAL: dict[Any, Any] = {**RC, "text.parse_math": False}
 """A dollar sign in a name is drawn as one, and starts no formula."""
@@ -99,10 +96,38 @@ def say_in(axes: Axes, words: str) -> None:
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color="0.45")
 
 
-def solver_looks(methods: Iterable[tuple[str | None, str]]) -> dict[str, Look]:
-    """The look of every label, given with its solver; solvers in the order of the legend.
+def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.DataFrame]]:
+    """The rows of each way of acting and of scaling masses: parts of a name, words, rows.
 
-    The plain label of a solver, or else its first, gets the solver's own look, and all others
+    What all rows share is not named.
+    """
+    several_acting = rows["acting"].n_unique() > 1
+    several_modes = rows["mass_mode"].n_unique() > 1
+    for (acting, mode), group in rows.group_by("acting", "mass_mode", maintain_order=True):
+        names, words = [], ""
+        if several_acting:
+            names.append(str(acting or "acting-unknown"))
+            words += f", {ACTING.get(acting) or acting}"
+        if several_modes:
+            names.append(str(mode or "mode-unknown"))
+            words += f", masses scaled in the mode “{mode or 'not known'}”"
+        yield names, words, group
+
+
+def where(table: pl.DataFrame, **values: object) -> pl.DataFrame:
+    """The rows with these values; null equals null."""
+    return table.filter(*(pl.col(name).eq_missing(pl.lit(it)) for name, it in values.items()))
+
+
+def in_order(table: pl.DataFrame, column: str) -> list[object]:
+    """A column's different values, as they come."""
+    return table[column].unique(maintain_order=True).to_list()
+
+
+def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]:
+    """The style of every label, given with its solver; solvers in the order of the legend.
+
+    The plain label of a solver, or else its first, gets the solver's own style, and all others
     one of the further ones.
     """
     order = list(SOLVERS)
@@ -111,27 +136,21 @@ def solver_looks(methods: Iterable[tuple[str | None, str]]) -> dict[str, Look]:
     def place(method: tuple[str, str]) -> tuple[int, bool]:
         solver, label = method
         known = solver in SOLVERS
-        return (order.index(solver) if known else len(order), known and label != label_of(solver))
+        return order.index(solver) if known else len(order), label != solver_words(solver)
 
-    looks: dict[str, Look] = {}
+    styles: dict[str, Style] = {}
     taken: set[str] = set()
     further = 0
     for solver, label in sorted(keyed, key=place):
-        if label in looks:
+        if label in styles:
             continue
         if solver in SOLVERS and solver not in taken:
-            own = SOLVERS[solver]
-            looks[label] = Look(label, own.color, own.line, own.marker)
+            styles[label] = replace(SOLVERS[solver], label=label)
             taken.add(solver)
         else:
-            looks[label] = further_look(label, further)
+            styles[label] = further_style(label, further)
             further += 1
-    return looks
-
-
-def label_of(solver: str) -> str:
-    """A solver's name in print."""
-    return SOLVERS[solver].label if solver in SOLVERS else solver
+    return styles
 
 
 def return_words(statistic: str) -> str:
@@ -145,15 +164,17 @@ def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", of: str = "") -> str:
     if seeds.is_empty():
         return ""
     few, many = int(seeds.min()), int(seeds.max())  # type: ignore[arg-type]
+    is_line = drawn == "Lines"
     if many == 1:
         note = f"{drawn}: a single run each; one seed: no interval."
     else:
         count = f"{few} to {many}" if few < many else f"{many}"
         note = f"{drawn}: mean over {count} training seeds{of}."
-        if rows["low"].is_not_null().any() and drawn == "Lines":
+        if is_line and many >= BAND_SEEDS:
             note += f" Bands: {INTERVALS['mean']}."
-            note += " Without a band: one seed: no interval." if few == 1 else ""
-    if rows["value"].is_nan().any() and drawn == "Lines":
+        if is_line and few < BAND_SEEDS:
+            note += f" Thin: single runs, where fewer than {BAND_SEEDS} seeds allow no band."
+    if rows["value"].is_nan().any() and is_line:
         note += " Gaps: a return that is no number."
     return note
 

@@ -17,13 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedne.reports.figures.canvas import LITERAL, TRAINING, close_sheet, open_sheet, say_in
 from mixedne.reports.figures.ticks import ROUND, multiples
-from mixedne.reports.style import Look
+from mixedne.reports.names import axis_words, find_axis
+from mixedne.reports.style import Style
+from mixedne.reports.tables import BAND_SEEDS
 
 SIZES = {1: (5.2, 3.4), 2: (3.7, 2.7), 3: (3.0, 2.3), 4: (2.5, 2.0)}
 """Width and height of a panel in inches, by the number of columns."""
 
 MOST_MARKERS = 12
 """On a line; markers of further points would cover it."""
+
+RUN = "run"
+"""The label of single runs; legends do not show it."""
 
 REFERENCE = "0.5"
 """The grey of curves that are not the runs' own."""
@@ -38,7 +43,7 @@ class Curve:
 
     x: ArrayLike
     value: ArrayLike
-    look: Look
+    style: Style
     low: ArrayLike = ()
     high: ArrayLike = ()
     runs: Sequence[tuple[ArrayLike, ArrayLike]] = ()
@@ -67,14 +72,34 @@ class Panel:
     curves: Sequence[Curve] = field(default=())
 
 
+def shift_axis(name: str) -> Axis:
+    """The axis of a shift, as the registry has it."""
+    axis = find_axis(name)
+    if axis is None:
+        return Axis(axis_words(name))
+    return Axis(axis.label, "multiples" if axis.log_axis else "plain", axis.nominal)
+
+
 def curve(
-    rows: pl.DataFrame, look: Look, *, x: str = "x", scale: float = 1.0, is_reference: bool = False
+    rows: pl.DataFrame,
+    style: Style,
+    single: pl.DataFrame | None = None,
+    *,
+    x: str = "x",
+    scale: float = 1.0,
+    is_reference: bool = False,
 ) -> Curve:
-    """The curve of rows that have the columns value, low and high."""
-    rows = rows.sort(x)
-    along = _numbers(rows[x]) * scale
-    value, low, high = (_numbers(rows[name]) for name in ("value", "low", "high"))
-    return Curve(along, value, look, low, high, is_reference=is_reference)
+    """The curve of rows that have the columns value, low, high and seeds.
+
+    Where there are too few seeds for a band, the runs in ``single`` are drawn instead.
+    """
+    along, value, low, high = (_numbers(rows.sort(x)[n]) for n in (x, "value", "low", "high"))
+    runs: list[tuple[ArrayLike, ArrayLike]] = []
+    if rows.select(pl.col("seeds").max()).item() < BAND_SEEDS:
+        low = high = np.full(along.shape, np.nan)
+        by_run = [] if single is None else single.sort(x).partition_by("run", maintain_order=True)
+        runs = [(_numbers(run[x]) * scale, _numbers(run["value"])) for run in by_run]
+    return Curve(along * scale, value, style, low, high, runs, is_reference)
 
 
 def draw_panels(
@@ -137,15 +162,15 @@ def _draw_panel(axes: Axes, panel: Panel, width: float, empty: str) -> None:
 def _draw_curve(axes: Axes, it: Curve, axis: Axis, place: int, count: int) -> None:
     """Line, band and single runs; markers of neighbouring curves stand at different points."""
     x, value, low, high = _shown(it, axis)
-    color = REFERENCE if it.is_reference else it.look.color
+    color = REFERENCE if it.is_reference else it.style.color
     for run_x, run_value in it.runs:
-        axes.plot(run_x, run_value, color=color, linewidth=0.7, alpha=0.5)
+        axes.plot(run_x, run_value, color=color, linewidth=0.7, alpha=0.5, label=RUN)
     if np.isfinite(low).any():
         axes.fill_between(
-            x, low, high, color=color, alpha=0.16, linewidth=0, zorder=1, label=it.look.label
+            x, low, high, color=color, alpha=0.16, linewidth=0, zorder=1, label=it.style.label
         )
     marks = _marked(np.log(x) if _is_log(axis, x) else x, place / count)
-    axes.plot(x, value, label=it.look.label, markevery=marks, **_style(it))
+    axes.plot(x, value, label=it.style.label, markevery=marks, **_style(it))
 
 
 def _marked(x: NDArray[np.float64], shift: float) -> list[int]:
@@ -158,11 +183,11 @@ def _marked(x: NDArray[np.float64], shift: float) -> list[int]:
 
 
 def _style(it: Curve) -> dict[str, Any]:
-    color = REFERENCE if it.is_reference else it.look.color
+    color = REFERENCE if it.is_reference else it.style.color
     return {
         "color": color,
-        "linestyle": it.look.line,
-        "marker": it.look.marker,
+        "linestyle": it.style.line,
+        "marker": it.style.marker,
         "markersize": 4,
         "markerfacecolor": "white" if it.is_reference else color,
         "linewidth": 1.0 if it.is_reference else 1.5,
@@ -175,7 +200,7 @@ def _legend(panels: Sequence[Panel]) -> Mapping[str, Artist]:
     curves = [it for panel in panels for it in panel.curves]
     found: dict[str, Artist] = {}
     for it in sorted(curves, key=lambda it: it.is_reference):
-        found.setdefault(it.look.label, Line2D([], [], **_style(it)))
+        found.setdefault(it.style.label, Line2D([], [], **_style(it)))
     if any(panel.axis.training is not None and panel.curves for panel in panels):
         found["training"] = TRAINING
     return found

@@ -15,18 +15,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from mixedne.reports.figures.canvas import (
-    LITERAL,
-    SMALL,
-    Named,
-    close_sheet,
-    open_sheet,
-    return_words,
-    say_in,
-    seeds_note,
-    sheets,
-    solver_looks,
-)
+from mixedne.reports import names
+from mixedne.reports.figures import canvas
+from mixedne.reports.figures.canvas import LITERAL, SMALL, Named, in_order, where
 from mixedne.reports.figures.cells import (
     DIFFERENCES,
     RETURNS,
@@ -38,20 +29,7 @@ from mixedne.reports.figures.cells import (
     range_around_zero,
     range_of,
 )
-from mixedne.reports.figures.words import (
-    agent_name,
-    agent_words,
-    axis_words,
-    delta_name,
-    delta_words,
-    in_order,
-    safe_name,
-    short_axis,
-    statistic_name,
-    ways_of_testing,
-    where,
-)
-from mixedne.reports.frames import NOMINAL, STATISTICS, Report
+from mixedne.reports.tables import STATISTICS, Report
 
 NOMINAL_MARK: dict[str, Any] = {
     "marker": "o", "color": "white", "markeredgecolor": "black", "markersize": 5, "linewidth": 0,
@@ -69,13 +47,14 @@ def draw_heatmaps(report: Report, statistic: str = "mean") -> Iterator[Named]:
     keys = ["agent", "delta", "axis_x", "axis_y"]
     rows = where(report.maps, statistic=statistic)
     for (agent, delta, x, y), group in rows.group_by(keys, maintain_order=True):
-        for names, words, tested in ways_of_testing(group):
-            pair = f"{short_axis(str(x))} and {short_axis(str(y))}"
-            title = f"{agent_words(agent)}, {delta_words(delta)}: return against {pair}{words}"
-            parts = [f"map-{agent_name(agent)}-{delta_name(delta)}", str(x), str(y), *names]
-            parts += statistic_name(statistic)
-            for part, part_words, shown in sheets(tested):
-                yield safe_name(*parts, *part), _draw(shown, title + part_words, statistic)
+        method = f"{names.agent_words(agent)}, {names.delta_words(delta)}"
+        against = f"return against {names.short_axis(str(x))} and {names.short_axis(str(y))}"
+        for way, words, tested in canvas.ways_of_testing(group):
+            parts = [f"map-{names.agent_name(agent)}-{names.delta_name(delta)}", str(x), str(y)]
+            parts += [*way, *names.statistic_name(statistic)]
+            for part, part_words, shown in canvas.sheets(tested):
+                title = f"{method}: {against}{words}{part_words}"
+                yield names.safe_name(*parts, *part), _draw(shown, title, statistic)
 
 
 def baseline_of(rows: pl.DataFrame, labels: Sequence[str]) -> str:
@@ -85,7 +64,7 @@ def baseline_of(rows: pl.DataFrame, labels: Sequence[str]) -> str:
 
 
 def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
-    labels = list(solver_looks(rows.select("solver", "label").iter_rows()))
+    labels = list(canvas.solver_styles(rows.select("solver", "label").iter_rows()))
     baseline = baseline_of(rows, labels)
     others = [label for label in labels if label != baseline]
     tasks = in_order(rows, "task")
@@ -93,7 +72,7 @@ def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
     axes_names = rows["axis_x"][0], rows["axis_y"][0]
     with mpl.rc_context(LITERAL):
         width = max(columns * WIDTH + (1.9 if others else 1.2), 4.5)
-        figure, body = open_sheet(width, len(tasks) * HEIGHT + 0.4, title)
+        figure, body = canvas.open_sheet(width, len(tasks) * HEIGHT + 0.4, title)
         grid = body.subplots(len(tasks), columns, squeeze=False)
         for task, line in zip(tasks, grid, strict=True):
             own = where(rows, task=task)
@@ -104,11 +83,11 @@ def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
         titles = [*labels, *(f"{label} − {baseline}" for label in others)]
         for axes, words in zip(grid[0], titles, strict=True):
             axes.set_title(textwrap.fill(words, 24), fontsize=SMALL)
-        body.supxlabel(axis_words(axes_names[0]), fontsize=9)
-        body.supylabel(axis_words(axes_names[1]), fontsize=9)
+        body.supxlabel(names.axis_words(axes_names[0]), fontsize=9)
+        body.supylabel(names.axis_words(axes_names[1]), fontsize=9)
         of = "" if statistic == "mean" else f" of each run's {STATISTICS[statistic]}"
-        note = f"Colours: {return_words(statistic)}. {seeds_note(rows, 'Cells', of)}"
-        close_sheet(figure, _legend(rows, grid.flat, f"worse than {baseline}"), note)
+        note = f"Colours: {canvas.return_words(statistic)}. {canvas.seeds_note(rows, 'Cells', of)}"
+        canvas.close_sheet(figure, _legend(rows, grid.flat, f"worse than {baseline}"), note)
     return figure
 
 
@@ -155,13 +134,13 @@ def _draw_panel(
     axes: Axes, it: Cells, norm: Normalize, colors: str, axes_names: tuple[str, str]
 ) -> QuadMesh | None:
     if not it.values.count():
-        say_in(axes, "not evaluated")
+        canvas.say_in(axes, "not evaluated")
         return None
-    nominal = (NOMINAL.get(axes_names[0]), NOMINAL.get(axes_names[1]))
     mesh = draw_cells(axes, it, norm, colors=colors)
     if colors == DIFFERENCES:
         up, across = np.nonzero(np.ma.filled(it.values < 0, False))
         axes.plot(across, up, label="below", **BELOW_MARK)
+    nominal = [*map(names.nominal_value, axes_names)]
     across_at, up_at = position(nominal[0], it.xs), position(nominal[1], it.ys)
     if across_at is not None and up_at is not None:
         axes.plot([across_at], [up_at], label="training", **NOMINAL_MARK)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from mixedne.reports.figures.canvas import save_figure
-from mixedne.reports.style import LOOKS, RC
+from mixedne.reports.style import CASE_STUDY, RC
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES, Objective
 
 FORMATS = ("png", "pdf")
@@ -61,28 +61,21 @@ def draw(paths: pl.DataFrame, objective: Objective) -> Figure:
 def draw_values(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
     """The objective against the outer step."""
     for (solver, inner), case in cases.group_by(["solver", "inner"], maintain_order=True):
-        look = LOOKS[solver, inner]
+        style = CASE_STUDY[solver, inner]
         values = objective.value(_column(case, "theta"), _column(case, "omega"))
         step = np.arange(values.shape[1])
         if inner is None:
-            axes.plot(step, values[0], look.line, color=look.color, lw=1.6, zorder=3)
+            axes.plot(step, values[0], style.line, color=style.color, lw=1.6, zorder=3)
             continue
-        axes.plot(step, values[0], color=look.color, lw=0.4, alpha=0.5)
+        axes.plot(step, values[0], color=style.color, lw=0.4, alpha=0.5)
         if len(values) > 1:
             low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
-            axes.fill_between(step, low, high, color=look.color, alpha=0.2, lw=0)
-            axes.plot(step, middle, look.line, color=look.color, lw=1.6)
+            axes.fill_between(step, low, high, color=style.color, alpha=0.2, lw=0)
+            axes.plot(step, middle, style.line, color=style.color, lw=1.6)
     axes.axhline(0, color="black", lw=0.8, ls=":")
-    axes.annotate(
-        "value at equilibrium",
-        (1, 0),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="bottom",
-        fontsize=7,
-        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1},
-        zorder=6,
-    )
+    box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1}
+    corner: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+    axes.annotate("value at equilibrium", (1, 0), fontsize=7, bbox=box, zorder=6, **corner)
     axes.set_xscale("symlog", linthresh=10)
     axes.set(xlim=(0, None), xlabel="outer step t", ylabel="f(θ, ω)")
 
@@ -91,42 +84,20 @@ def draw_plane(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
     """The path in the plane, with the field (∇_θ f, −∇_ω f) and the stationary curve."""
     _draw_field(axes, objective)
     for (solver, inner), case in cases.group_by(["solver", "inner"], maintain_order=True):
-        look = LOOKS[solver, inner]
+        style = CASE_STUDY[solver, inner]
         theta, omega = _column(case, "theta"), _column(case, "omega")
         width, alpha, order = (0.4, 0.5, 2) if inner else (1.6, 0.9, 3)
-        style: dict[str, Any] = {"color": look.color, "lw": width, "alpha": alpha, "zorder": order}
-        axes.plot(theta[0], omega[0], look.line, **style)
-        axes.plot(
-            theta[:, -1], omega[:, -1], look.marker, color=look.color, ms=3, alpha=0.4, zorder=order
-        )
-        axes.plot(
-            theta[0, -1],
-            omega[0, -1],
-            look.marker,
-            color=look.color,
-            ms=6.5,
-            mec="black",
-            zorder=5,
-            ls=look.line,
-            label=f"{look.label}, and where it ends",
-        )
+        drawn: dict[str, Any] = {"color": style.color, "zorder": order}
+        axes.plot(theta[0], omega[0], style.line, lw=width, alpha=alpha, **drawn)
+        axes.plot(theta[:, -1], omega[:, -1], style.marker, ms=3, alpha=0.4, **drawn)
+        end: dict[str, Any] = {"color": style.color, "ms": 6.5, "mec": "black", "zorder": 5}
+        words = f"{style.label}, and where it ends"
+        axes.plot(theta[0, -1], omega[0, -1], style.marker, ls=style.line, label=words, **end)
     start = cases.row(0, named=True)
-    axes.plot(
-        start["start_theta"],
-        start["start_omega"],
-        "X",
-        color="black",
-        ms=8,
-        label="start",
-        zorder=6,
-    )
-    axes.set(
-        xlim=(-BOX, BOX),
-        ylim=(-BOX, BOX),
-        aspect="equal",
-        xlabel="θ (agent, maximises)",
-        ylabel="ω (adversary, minimises)",
-    )
+    place = start["start_theta"], start["start_omega"]
+    axes.plot(*place, "X", color="black", ms=8, label="start", zorder=6)
+    axes.set(xlim=(-BOX, BOX), ylim=(-BOX, BOX), aspect="equal")
+    axes.set(xlabel="θ (agent, maximises)", ylabel="ω (adversary, minimises)")
 
 
 def _draw_field(axes: Axes, objective: Objective) -> None:
@@ -135,17 +106,8 @@ def _draw_field(axes: Axes, objective: Objective) -> None:
     theta, omega = np.meshgrid(grid, grid)
     by_theta, by_omega = objective.gradient(theta, omega)
     length = np.maximum(np.hypot(by_theta, by_omega), 1e-9)
-    axes.quiver(
-        theta,
-        omega,
-        by_theta / length,
-        -by_omega / length,
-        color="0.72",
-        width=0.003,
-        scale=28,
-        pivot="mid",
-        zorder=1,
-    )
+    arrows = by_theta / length, -by_omega / length
+    axes.quiver(theta, omega, *arrows, color="0.72", width=0.003, scale=28, pivot="mid", zorder=1)
     if objective.has_curve:
         branch = np.linspace(CURVE / BOX, BOX, 200)
         label = "stationary, no equilibrium (θω = 0.5)"

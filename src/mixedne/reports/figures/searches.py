@@ -20,14 +20,13 @@ from mixedne.reports.figures.canvas import (
     SMALL,
     Named,
     close_sheet,
-    label_of,
     open_sheet,
     seeds_note,
 )
 from mixedne.reports.figures.cells import cells, draw_cells, no_number_patch, range_of
-from mixedne.reports.figures.words import SETTINGS, agent_words, delta_words, safe_name
-from mixedne.reports.frames import Report
+from mixedne.reports.names import SETTINGS, agent_words, delta_words, safe_name, solver_words
 from mixedne.reports.style import SOLVERS
+from mixedne.reports.tables import BAND_SEEDS, Report
 
 PANEL = ["agent", "delta", "solver", "fixed", "setting_x", "setting_y"]
 """The columns whose values name a panel."""
@@ -85,7 +84,7 @@ def _draw(rows: pl.DataFrame, title: str) -> Figure:
             else:
                 drawn.append(_draw_panel(axes, own, norm))
             words = [agent_words(agent)] if several_agents else []
-            words += [label_of(solver or "sac"), delta_words(delta), *([fixed] if fixed else [])]
+            words += [solver_words(solver, agent), delta_words(delta), *([fixed] if fixed else [])]
             axes.set_title(textwrap.fill(", ".join(words), 44), fontsize=SMALL)
         if drawn:
             bar = body.colorbar(drawn[0], ax=used, aspect=30)
@@ -108,11 +107,11 @@ def _draw_panel(axes: Axes, rows: pl.DataFrame, norm: Normalize) -> QuadMesh:
         axes.set_ylabel(textwrap.fill(SETTINGS.get(setting_y, setting_y), 22), fontsize=SMALL)
     for row in rows.iter_rows(named=True):
         across, up = xs.index(row["x"]), 0 if setting_y is None else ys.index(row["y"])
-        for column, look in MARKS.items():
+        for column, mark in MARKS.items():
             if row[column]:
                 inset = 0.06 if column == "chosen" else 0.14
                 corner, side = (across - 0.5 + inset, up - 0.5 + inset), 1 - 2 * inset
-                axes.add_patch(Rectangle(corner, side, side, label=column, **look))
+                axes.add_patch(Rectangle(corner, side, side, label=column, **mark))
         if it.values.size <= MOST_WRITTEN and not np.ma.getmaskarray(it.values)[up, across]:
             _write(axes, (across, up), row["value"], norm)
     return mesh
@@ -123,13 +122,14 @@ def _draw_line(axes: Axes, rows: pl.DataFrame) -> None:
     rows = rows.sort("x")
     x, setting = rows["x"].to_numpy(), rows["setting_x"][0]
     axes.plot(x, rows["value"], color="0.35", marker=".", markersize=4, linewidth=1.2)
-    axes.fill_between(x, rows["low"], rows["high"], color="0.35", alpha=0.15, linewidth=0)
-    for column, look in MARKS.items():
+    if rows["seeds"].max() >= BAND_SEEDS:  # type: ignore[operator]
+        axes.fill_between(x, rows["low"], rows["high"], color="0.35", alpha=0.15, linewidth=0)
+    for column, mark in MARKS.items():
         points = rows.filter(column)
         size = 9 if column == "chosen" else 12
         axes.plot(
             points["x"], points["value"], "s", markersize=size, markerfacecolor="none",
-            markeredgecolor=look["edgecolor"], markeredgewidth=look["linewidth"] / 1.4,
+            markeredgecolor=mark["edgecolor"], markeredgewidth=mark["linewidth"] / 1.4,
         )  # fmt: skip
     if x.min() > 0 and x.max() > 10 * x.min():
         axes.set_xscale("log")
@@ -147,8 +147,8 @@ def _write(axes: Axes, place: tuple[float, float], value: float, norm: Normalize
 
 def _legend(rows: pl.DataFrame, drawn: list[QuadMesh]) -> dict[str, Artist]:
     found: dict[str, Artist] = {
-        MARK_WORDS[column]: Rectangle((0, 0), 1, 1, **look)
-        for column, look in MARKS.items()
+        MARK_WORDS[column]: Rectangle((0, 0), 1, 1, **mark)
+        for column, mark in MARKS.items()
         if rows[column].any()
     }
     if any(np.ma.is_masked(mesh.get_array()) for mesh in drawn):

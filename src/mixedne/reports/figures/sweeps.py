@@ -7,39 +7,19 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import polars as pl
 from matplotlib.figure import Figure
 
-from mixedne.reports.figures.canvas import (
-    TASKS_ON_A_SHEET,
-    Named,
-    return_words,
-    seeds_note,
-    sheets,
-    solver_looks,
-)
-from mixedne.reports.figures.curves import Axis, Curve, Kind, Panel, curve, draw_panels
-from mixedne.reports.figures.words import (
-    agent_name,
-    agent_words,
-    axis_words,
-    delta_name,
-    delta_words,
-    in_order,
-    safe_name,
-    short_axis,
-    statistic_name,
-    ways_of_testing,
-    where,
-)
-from mixedne.reports.frames import NOMINAL, STATISTICS, Report
-from mixedne.reports.style import SOLVERS, Look
-
-MULTIPLES = ("mass", "friction")
+from mixedne.reports import names
+from mixedne.reports.figures import canvas
+from mixedne.reports.figures.canvas import Named, in_order, where
+from mixedne.reports.figures.curves import Curve, Panel, curve, draw_panels, shift_axis
+from mixedne.reports.style import SOLVERS, Style
+from mixedne.reports.tables import METHOD, STATISTICS, Report
 
 TWO_PLAYER_DELTA = 0.1
 """Of the baselines in the introduction's claim: the paper compares them at this δ."""
@@ -60,6 +40,8 @@ class Choice:
     """Whether δ has columns of panels."""
     compared: str | None = None
     """A column: only tasks that have several of its values are shown."""
+    note: str = ""
+    """Which methods were taken, and why."""
 
     @property
     def published_by(self) -> list[str]:
@@ -70,34 +52,35 @@ class Choice:
 def draw_sweeps(report: Report, statistic: str = "mean") -> Iterator[Named]:
     """All figures of sweeps, with their names."""
     rows = where(report.sweeps, statistic=statistic)
+    single = where(report.sweep_runs, statistic=statistic)
     published = report.published if statistic == "mean" else report.published.clear()
     kinds = (each_delta, all_deltas, agents_compared, one_player)
     for choice in (it for kind in kinds for it in kind(rows)):
         for (axis,), of_axis in choice.rows.group_by("axis", maintain_order=True):
-            for names, words, tested in ways_of_testing(of_axis):
-                most = TASKS_ON_A_SHEET if choice.over_deltas else None
-                for part, part_words, shown in sheets(_comparable(tested, choice), most):
-                    title = f"{choice.title}: return against {short_axis(str(axis))}{words}"
-                    own = where(published, axis=axis)
-                    name = [choice.name, str(axis), *names, *statistic_name(statistic), *part]
-                    figure = _draw(choice, shown, own, str(axis), title + part_words, statistic)
-                    yield safe_name(*name), figure
+            others = where(published, axis=axis), where(single, axis=axis)
+            for parts, words, tested in canvas.ways_of_testing(of_axis):
+                most = canvas.TASKS_ON_A_SHEET if choice.over_deltas else None
+                for part, part_words, shown in canvas.sheets(_comparable(tested, choice), most):
+                    against = f"return against {names.short_axis(str(axis))}{words}{part_words}"
+                    title = f"{choice.title}: {against}"
+                    name = [choice.name, str(axis), *parts, *names.statistic_name(statistic), *part]
+                    yield names.safe_name(*name), _draw(choice, shown, others, title, statistic)
 
 
 def each_delta(rows: pl.DataFrame) -> Iterator[Choice]:
     """One agent and δ; solvers side by side."""
     for (agent, delta), group in rows.group_by("agent", "delta", maintain_order=True):
-        name = f"sweep-{agent_name(agent)}-{delta_name(delta)}"
+        name = f"sweep-{names.agent_name(agent)}-{names.delta_name(delta)}"
         named = group.with_columns(pl.col("label").alias(CURVE))
-        yield Choice(name, f"{agent_words(agent)}, {delta_words(delta)}", named)
+        yield Choice(name, f"{names.agent_words(agent)}, {names.delta_words(delta)}", named)
 
 
 def all_deltas(rows: pl.DataFrame) -> Iterator[Choice]:
     """One agent that has several δ."""
     for (agent,), group in rows.group_by("agent", maintain_order=True):
         named = group.with_columns(pl.col("label").alias(CURVE))
-        name = f"sweep-{agent_name(agent)}-deltas"
-        yield Choice(name, agent_words(agent), named, over_deltas=True)
+        name = f"sweep-{names.agent_name(agent)}-deltas"
+        yield Choice(name, names.agent_words(agent), named, over_deltas=True)
 
 
 def agents_compared(rows: pl.DataFrame) -> Iterator[Choice]:
@@ -113,16 +96,16 @@ def agents_compared(rows: pl.DataFrame) -> Iterator[Choice]:
             .map_elements(_with_agent, return_dtype=pl.String)
             .alias(CURVE)
         )
-        title = f"Agents compared, two players with {delta_words(delta)}"
+        title = f"Agents compared, two players with {names.delta_words(delta)}"
         if delta == 0:
-            title = f"Agents compared, one player ({delta_words(delta)})"
-        yield Choice(f"agents-{delta_name(delta)}", title, named, compared="agent")
+            title = f"Agents compared, one player ({names.delta_words(delta)})"
+        yield Choice(f"agents-{names.delta_name(delta)}", title, named, compared="agent")
 
 
 def _with_agent(method: Mapping[str, Any]) -> str:
     if method["solver"] is None:
         return str(method["label"])
-    return f"{agent_words(method['agent'])} with {method['label']}"
+    return f"{names.agent_words(method['agent'])} with {method['label']}"
 
 
 def one_player(rows: pl.DataFrame) -> Iterator[Choice]:
@@ -136,8 +119,11 @@ def one_player(rows: pl.DataFrame) -> Iterator[Choice]:
         ).alias(CURVE)
     )
     for (agent,), group in named.group_by("agent", maintain_order=True):
-        title = f"{agent_words(agent)}, one-player sampling and two-player optimisation"
-        yield Choice(f"one-player-{agent_name(agent)}", title, group, compared="delta")
+        title = f"{names.agent_words(agent)}, one-player sampling and two-player optimisation"
+        yield Choice(
+            f"one-player-{names.agent_name(agent)}", title, group, compared="delta",
+            note=f" {names.PLAYERS}",
+        )  # fmt: skip
 
 
 def _comparable(rows: pl.DataFrame, choice: Choice) -> pl.DataFrame:
@@ -152,31 +138,31 @@ def _comparable(rows: pl.DataFrame, choice: Choice) -> pl.DataFrame:
 def _draw(
     choice: Choice,
     rows: pl.DataFrame,
-    published: pl.DataFrame,
-    axis: str,
+    others: tuple[pl.DataFrame, pl.DataFrame],
     title: str,
     statistic: str,
 ) -> Figure:
-    methods = list(rows.select("solver", CURVE).unique(maintain_order=True).iter_rows())
-    looks = solver_looks(methods)
-    own = published.join(
-        rows.select(choice.published_by).unique(), on=choice.published_by, how="semi",
-        nulls_equal=True,
-    )  # fmt: skip
-    kind: Kind = "multiples" if axis in MULTIPLES else "plain"
-    along = Axis(axis_words(axis), kind, NOMINAL.get(axis))
-    tasks = in_order(rows, "task")
+    """The figure of some rows; ``others`` are published curves and single runs of this axis."""
+    published, single = others
+    styles = canvas.solver_styles(rows.select("solver", CURVE).unique(maintain_order=True).rows())
+    key = choice.published_by
+    own = published.join(rows.select(key).unique(), on=key, how="semi", nulls_equal=True)
+    # Single runs have no name in the legend: they are found by what names a method.
+    method = [name for name in METHOD if name in single.columns]
+    single = single.join(
+        rows.select(*method, CURVE).unique(), on=method, nulls_equal=True, maintain_order="left"
+    )
     deltas = sorted(rows["delta"].unique(), key=lambda it: (it is None, it))
-    places: list[dict[str, Any]] = [{"task": task} for task in tasks]
+    places: list[dict[str, Any]] = [{"task": task} for task in in_order(rows, "task")]
     if choice.over_deltas:
-        places = [{"task": task, "delta": delta} for task, delta in product(tasks, deltas)]
+        places = [{**place, "delta": delta} for place, delta in product(places, deltas)]
     panels = [
         Panel(
             _panel_title(place),
-            along,
+            shift_axis(rows["axis"][0]),
             [
                 *_published(where(own, **place), with_agent=choice.compared == "agent"),
-                *_curves(where(rows, **place), looks),
+                *_curves(where(rows, **place), where(single, **place), styles),
             ],
         )
         for place in places
@@ -185,20 +171,24 @@ def _draw(
     return draw_panels(
         panels,
         title=title,
-        y=return_words(statistic),
-        note=seeds_note(rows, of=of),
+        y=canvas.return_words(statistic),
+        note=canvas.seeds_note(rows, of=of) + choice.note,
         columns=len(deltas) if choice.over_deltas else 4,
         share_rows=choice.over_deltas,
     )
 
 
 def _panel_title(place: Mapping[str, Any]) -> str:
-    return place["task"] + (f", {delta_words(place['delta'])}" if "delta" in place else "")
+    return place["task"] + (f", {names.delta_words(place['delta'])}" if "delta" in place else "")
 
 
-def _curves(rows: pl.DataFrame, looks: Mapping[str, Look]) -> list[Curve]:
-    by_label = {label: where(rows, **{CURVE: label}) for label in looks}
-    return [curve(it, looks[label]) for label, it in by_label.items() if len(it)]
+def _curves(rows: pl.DataFrame, single: pl.DataFrame, styles: Mapping[str, Style]) -> list[Curve]:
+    by_label = {label: where(rows, **{CURVE: label}) for label in styles}
+    return [
+        curve(it, styles[label], where(single, **{CURVE: label}))
+        for label, it in by_label.items()
+        if len(it)
+    ]
 
 
 def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
@@ -209,6 +199,6 @@ def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
         own = SOLVERS.get(str(solver or "sac"), SOLVERS["sac"])
         method = {"agent": agent, "solver": solver, "label": label}
         words = _with_agent(method) if with_agent else label
-        look = Look(f"{words} ({source})", own.color, own.line, own.marker)
-        curves.append(curve(it, look, is_reference=True))
+        style = replace(own, label=f"{words} ({source})")
+        curves.append(curve(it, style, is_reference=True))
     return curves

@@ -16,26 +16,35 @@ from typing import Any
 import polars as pl
 
 from mixedne.files import write_beside
-from mixedne.reports import frames
-from mixedne.reports.frames import Film, Report
+from mixedne.reports.names import PLAYERS
 from mixedne.reports.page import data, saddle
+from mixedne.reports.tables import (
+    BAND_SEEDS,
+    INTERVAL_SEEDS,
+    INTERVALS,
+    STATISTICS,
+    Report,
+    Video,
+)
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES
 
 SCRIPTS = (
+    "inflate.js",
     "data.js",
     "dom.js",
     "figures.js",
     "selection.js",
     "sections.js",
+    "comparison.js",
+    "table.js",
     "sweep.js",
     "maps.js",
     "overview.js",
     "learning.js",
     "saddle.js",
     "searches.js",
-    "table.js",
-    "films.js",
-    "made.js",
+    "videos.js",
+    "provenance.js",
     "main.js",
 )
 """Joined in this order."""
@@ -43,13 +52,13 @@ SCRIPTS = (
 STYLES = ("page.css", "sections.css", "media.css")
 """Later ones may overrule earlier ones."""
 
-FILM_BYTES = 3_800_000
-"""So many bytes of films are put into the page; further ones are only named."""
+VIDEO_BYTES = 3_800_000
+"""So many bytes of videos are put into the page; further ones are only named."""
 
 PAGE_BYTES = 9_500_000
 """The table of single runs is left out of a page that would become larger with it."""
 
-FILM_TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif"}
+VIDEO_TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif"}
 
 
 def write_page(report: Report, path: Path) -> None:
@@ -62,17 +71,21 @@ def write_page(report: Report, path: Path) -> None:
 def render(report: Report) -> str:
     """The page as text."""
     tables = _tables(report)
-    films = [_film(film) for film in _within_limit(report.films)]
+    embedded = _within_limit(report.videos)
     packed = [_data(f"table-{name}", data.pack(table)) for name, table in tables.items()]
-    packed += [_data(f"film-{i}", film["content"]) for i, film in enumerate(films)]
+    packed += [_data(f"video-{place}", _base64(x.path)) for place, x in enumerate(embedded)]
     plotly = _part("plotly/plotly-cartesian.min.js")
     runs = _runs(report.runs, PAGE_BYTES - len(plotly) - sum(map(len, packed)))
     script = '(() => {\n"use strict";\n' + "\n".join(_part(x) for x in SCRIPTS) + "\n})();"
+    counts = {
+        "rows": {name: table.height for name, table in tables.items()},
+        "runs": {"there": report.runs is not None, "embedded": runs is not None},
+    }
     parts = {
         "TITLE": html.escape(report.title),
         "HASHES": f"{_hash(plotly)} {_hash(script)}",
         "STYLE": "\n".join(_part(name) for name in STYLES),
-        "META": data.inline_json(_meta(report, tables, films, runs)),
+        "META": data.inline_json(_meta(report, embedded) | counts),
         "DATA": "\n".join([*packed, _data("runs", runs or "")]),
         "PLOTLY": plotly,
         "SCRIPT": script,
@@ -86,9 +99,11 @@ def _tables(report: Report) -> dict[str, pl.DataFrame]:
     return {
         "index": data.index(report),
         "sweeps": report.sweeps,
+        "sweepRuns": report.sweep_runs,
         "maps": report.maps,
         "summary": report.summary,
         "learning": report.learning,
+        "learningRuns": report.learning_runs,
         "searches": report.searches,
         "published": report.published,
         "values": case["values"],
@@ -96,54 +111,51 @@ def _tables(report: Report) -> dict[str, pl.DataFrame]:
     }
 
 
-def _meta(
-    report: Report, tables: dict[str, pl.DataFrame], films: list[dict[str, str]], runs: str | None
-) -> dict[str, Any]:
-    """Words, looks and counts: all that is no table."""
+def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
+    """Words, styles and counts: all that is no table."""
     return {
         "title": report.title,
         "counts": dict(report.counts),
         "missing": list(report.missing),
-        "made": data.made_of(report.made),
-        "rows": {name: table.height for name, table in tables.items()},
-        "runs": {"there": report.runs is not None, "embedded": runs is not None},
-        "statistics": frames.STATISTICS,
-        "intervals": frames.INTERVALS,
-        "axes": frames.AXES,
-        "nominal": frames.NOMINAL,
-        "looks": data.looks(),
-        "caseLooks": data.case_looks(),
+        "provenance": data.provenance(report.provenance),
+        "statistics": STATISTICS,
+        "intervals": INTERVALS,
+        "bandSeeds": BAND_SEEDS,
+        "intervalSeeds": INTERVAL_SEEDS,
+        "players": PLAYERS,
+        "axes": data.axes(report),
+        "styles": data.styles(),
+        "caseStyles": data.case_styles(),
         "objectives": {
             name: {"label": x.label, "curve": CURVE if x.has_curve else None, "box": BOX}
             for name, x in OBJECTIVES.items()
         },
-        "films": [{"type": x["type"], "caption": x["caption"]} for x in films],
-        "filmsLeftOut": [
-            {"name": str(x.path), "caption": x.caption}
-            for x in report.films
-            if x not in _within_limit(report.films)
+        "videos": [{"type": _type(x), "caption": x.caption} for x in embedded],
+        "videosLeftOut": [
+            {"name": str(x.path), "caption": x.caption} for x in report.videos if x not in embedded
         ],
     }
 
 
-def _within_limit(films: tuple[Film, ...]) -> list[Film]:
-    """The films that are put into the page: those that are there, until it would be too large."""
+def _within_limit(videos: tuple[Video, ...]) -> list[Video]:
+    """The videos that are put into the page: those that are there, until it would be too large."""
     taken, size = [], 0
-    for film in films:
-        if film.path.suffix.lower() not in FILM_TYPES or not film.path.is_file():
+    for video in videos:
+        if video.path.suffix.lower() not in VIDEO_TYPES or not video.path.is_file():
             continue
-        size += film.path.stat().st_size
-        if size <= FILM_BYTES:
-            taken.append(film)
-        else:
-            size -= film.path.stat().st_size
+        own = video.path.stat().st_size
+        if size + own <= VIDEO_BYTES:
+            taken.append(video)
+            size += own
     return taken
 
 
-def _film(film: Film) -> dict[str, str]:
-    content = base64.b64encode(film.path.read_bytes()).decode()
-    kind = FILM_TYPES[film.path.suffix.lower()]
-    return {"type": kind, "caption": film.caption, "content": content}
+def _type(video: Video) -> str:
+    return VIDEO_TYPES[video.path.suffix.lower()]
+
+
+def _base64(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
 
 
 def _runs(runs: pl.DataFrame | None, room: int) -> str | None:

@@ -4,26 +4,28 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from mixedne.reports.frames import METHOD, Report
+from mixedne.reports.names import axis_words, find_axis, nominal_value, short_axis
 from mixedne.reports.style import (
-    LOOKS,
+    CASE_STUDY,
     PLOTLY_LINES,
     PLOTLY_MARKERS,
     SOLVERS,
-    Look,
-    further_look,
+    Style,
+    further_style,
 )
+from mixedne.reports.tables import METHOD, Provenance, Report
+from mixedne.shifts import shift_axes
 
 DIGITS = 7
 """Significant digits of a number in the page."""
 
 FURTHER = 60
-"""So many further looks differ from each other."""
+"""So many further styles differ from each other."""
 
 
 def pack(table: pl.DataFrame) -> str:
@@ -79,42 +81,54 @@ def index(report: Report) -> pl.DataFrame:
     return pl.concat(parts, how="diagonal").unique(maintain_order=True)
 
 
-def looks() -> dict[str, Any]:
+def axes(report: Report) -> dict[str, Any]:
+    """What was shifted, in the registry's order, and how it is drawn."""
+    names = {*report.sweeps["axis"], *report.summary["axis"]}
+    names |= {*report.maps["axis_x"], *report.maps["axis_y"]} - {None}
+    ordered = [str(axis) for axis in shift_axes(sorted(names))]
+    return {
+        name: {
+            "label": axis_words(name),
+            "short": short_axis(name),
+            "nominal": nominal_value(name),
+            "log": bool((axis := find_axis(name)) and axis.log_axis),
+        }
+        for name in [*ordered, *sorted(names - {*ordered})]
+    }
+
+
+def styles() -> dict[str, Any]:
     """How curves look: by solver, and further ones for what has none of its own."""
     own = {"sac": None}
     return {
         "solvers": [
-            {"solver": own.get(solver, solver), "label": look.label, **in_plotly(look)}
-            for solver, look in SOLVERS.items()
+            {"solver": own.get(solver, solver), "label": style.label, **in_plotly(style)}
+            for solver, style in SOLVERS.items()
         ],
-        "further": [in_plotly(further_look("", place)) for place in range(FURTHER)],
+        "further": [in_plotly(further_style("", place)) for place in range(FURTHER)],
     }
 
 
-def in_plotly(look: Look) -> dict[str, str]:
+def in_plotly(style: Style) -> dict[str, str]:
     """Colour, dash and symbol in Plotly's words."""
-    return {
-        "color": look.color,
-        "dash": _dash(look.line),
-        "symbol": PLOTLY_MARKERS[look.marker],
-    }
+    line = style.line
+    dash = PLOTLY_LINES[line] if isinstance(line, str) else _dashes(line[1])
+    return {"color": style.color, "dash": dash, "symbol": PLOTLY_MARKERS[style.marker]}
 
 
-def _dash(line: Any) -> str:
-    """A line by its name, or by the lengths of its dashes and gaps."""
-    if isinstance(line, str):
-        return PLOTLY_LINES[line]
-    return ",".join(f"{2 * length}px" for length in line[1])
+def _dashes(lengths: Sequence[float]) -> str:
+    """A line by the lengths of its dashes and gaps."""
+    return ",".join(f"{2 * length}px" for length in lengths)
 
 
-def case_looks() -> list[dict[str, Any]]:
+def case_styles() -> list[dict[str, Any]]:
     """How the case study's solvers look."""
     return [
-        {"solver": solver, "inner": inner, "label": look.label, **in_plotly(look)}
-        for (solver, inner), look in LOOKS.items()
+        {"solver": solver, "inner": inner, "label": style.label, **in_plotly(style)}
+        for (solver, inner), style in CASE_STUDY.items()
     ]
 
 
-def made_of(made: Any) -> Mapping[str, Any]:
+def provenance(found: Provenance) -> Mapping[str, Any]:
     """How the results were made, for JSON."""
-    return {name: list(getattr(made, name)) for name in type(made).__dataclass_fields__}
+    return {name: list(value) for name, value in vars(found).items()}

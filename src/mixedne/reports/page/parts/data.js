@@ -56,13 +56,11 @@ const unpacked = new Map();
 
 /** The table of that name; it is unpacked when it is first asked for. */
 function table(name) {
-  if (!unpacked.has(name)) unpacked.set(name, unpack(`table-${name}`));
+  if (!unpacked.has(name)) {
+    const text = new TextDecoder().decode(inflate(bytesOf(`table-${name}`)));
+    unpacked.set(name, new Table(JSON.parse(text)));
+  }
   return unpacked.get(name);
-}
-
-async function unpack(id) {
-  const stream = new Blob([bytesOf(id)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Table(JSON.parse(await new Response(stream).text()));
 }
 
 /** The bytes that an element holds in base64. */
@@ -98,6 +96,18 @@ function exact(number) {
 function brief(number) {
   if (number === null || number === undefined) return "none";
   return Number.isNaN(number) ? "invalid" : exact(Number(number.toPrecision(4)));
+}
+
+/** The least and the greatest finite number; a little apart if they are equal. */
+function extent(numbers) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const number of numbers) {
+    if (!Number.isFinite(number)) continue;
+    low = Math.min(low, number);
+    high = Math.max(high, number);
+  }
+  if (low > high) return [0, 1];
+  return low === high ? [low - 1, high + 1] : [low, high];
 }
 
 function interval(row) {

@@ -1,12 +1,7 @@
 // What all figures share: colours of the page, legends, hover labels, drawing by Plotly.
 
-const CONFIG = {
-  displaylogo: false,
-  responsive: true,
-  showLink: false,
-  plotlyServerURL: "",
-  modeBarButtons: [["toImage", "resetScale2d"]],
-};
+// Without Plotly's own buttons: they lie over the data.
+const CONFIG = { displayModeBar: false, responsive: true, showLink: false, plotlyServerURL: "" };
 
 // Viridis: it has no grey, which marks invalid cells.
 const SEQUENTIAL = [
@@ -69,6 +64,11 @@ function axis(title, more = {}) {
   };
 }
 
+/** Above the data; on a phone, where it takes many lines, below. */
+function legendPlace() {
+  return innerWidth < 600 ? { y: -0.28, yanchor: "top" } : { y: 1.06, yanchor: "bottom" };
+}
+
 /** A layout in the page's colours and type. */
 function layout(more) {
   return {
@@ -85,32 +85,55 @@ function layout(more) {
       namelength: -1,
     },
     legend: {
-      orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom",
+      orientation: "h", x: 0, xanchor: "left", tracegroupgap: 0, ...legendPlace(),
       font: { size: innerWidth < 600 ? 12 : 13 },
     },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    modebar: {
-      bgcolor: "rgba(0, 0, 0, 0)",
-      color: pageColor("muted"),
-      activecolor: pageColor("ink"),
-      orientation: "h",
-    },
     ...more,
   };
 }
 
-/** A vertical line where the runs were trained. */
-function trainingMark(x) {
-  if (x === undefined) return {};
+/** A vertical line where the runs were trained, named above the data. */
+function trainingMark(x, isLog) {
+  if (x === null || x === undefined) return {};
   const line = { color: pageColor("grey"), width: 1.4 };
   return {
     shapes: [{ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, layer: "below", line }],
     annotations: [
       {
-        x, y: 0, yref: "paper", text: "training", showarrow: false,
-        xanchor: "left", yanchor: "bottom", xshift: 3, font: { size: 12, color: pageColor("muted") },
+        x: isLog ? Math.log10(x) : x, y: 1, yref: "paper", text: "training", showarrow: false,
+        xanchor: "center", yanchor: "bottom", font: { size: 12, color: pageColor("muted") },
       },
     ],
+  };
+}
+
+// Ticks of logarithmic axes, the most welcome first.
+const NICE = [
+  1, 0.5, 2, 0.1, 10, 0.25, 4, 0.2, 5, 1.5, 0.75, 3, 0.05, 20, 8, 1.25, 0.01, 100, 0.9, 1.1,
+];
+
+/** Welcome values in a range, apart from each other on a logarithmic axis. */
+function niceTicks(low, high, room) {
+  const apart = (0.95 * Math.log(high / low)) / room;
+  const ticks = [];
+  for (const tick of NICE) {
+    const isFree = ticks.every((other) => Math.abs(Math.log(tick / other)) >= apart);
+    if (low <= tick && tick <= high && isFree) ticks.push(tick);
+  }
+  return ticks;
+}
+
+/** The axis of a shift, logarithmic where the registry says so, and the line of training. */
+function shiftAxis(name, values) {
+  const { label, log, nominal } = axisOf(name);
+  const [low, high] = extent(values);
+  const isLog = log && low > 0;
+  const ticks = isLog ? niceTicks(low, high, innerWidth < 600 ? 5 : 9) : [];
+  const named = ticks.length > 2 ? { tickvals: ticks, ticktext: ticks.map(exact) } : {};
+  return {
+    xaxis: axis(label, { type: isLog ? "log" : "linear", ...named }),
+    ...trainingMark(nominal, isLog),
   };
 }
 
@@ -120,8 +143,8 @@ function bandOutline(rows, x, low, high) {
   let stretch = [];
   const close = () => {
     const back = [...stretch].reverse();
-    outline.x.push(...stretch.map((row) => row[x]), ...back.map((row) => row[x]), null);
-    outline.y.push(...stretch.map((row) => row[high]), ...back.map((row) => row[low]), null);
+    outline.x = outline.x.concat(stretch.map((row) => row[x]), back.map((row) => row[x]), null);
+    outline.y = outline.y.concat(stretch.map((row) => row[high]), back.map((row) => row[low]), null);
     stretch = [];
   };
   for (const row of rows) {
@@ -132,8 +155,13 @@ function bandOutline(rows, x, low, high) {
   return outline;
 }
 
-function band(rows, x, look, low = "low", high = "high") {
-  const outline = bandOutline(rows, x, low, high);
+/** Whether rows are of too few seeds for a band. */
+function hasFewSeeds(rows) {
+  return extent(rows.map((row) => row.seeds))[1] < meta.bandSeeds;
+}
+
+function band(rows, x, look) {
+  const outline = bandOutline(rows, x, "low", "high");
   if (outline.x.length === 0) return [];
   const shown = {
     type: "scatter", mode: "lines", fill: "toself", line: { width: 0 },
@@ -142,6 +170,23 @@ function band(rows, x, look, low = "low", high = "high") {
   };
   return [{ ...shown, ...outline }];
 }
+
+/** The band of a method or, where its seeds are too few for one, a thin line for every run. */
+function spread({ rows, look }, x, runs) {
+  if (!hasFewSeeds(rows)) return band(rows, x, look);
+  const own = runs.filter((run) => METHOD.every((name) => run[name] === rows[0][name]));
+  const lines = [...groupBy(own, (row) => row.run).values()];
+  if (lines.length < 2) return [];
+  return lines.map((line) => ({
+    type: "scatter", mode: "lines", kind: "run", opacity: 0.55,
+    x: line.map((row) => row[x]), y: line.map((row) => drawable(row.value)),
+    line: { color: look.color, dash: look.dash, width: 1 },
+    hoverinfo: "skip", showlegend: false, legendgroup: look.name,
+  }));
+}
+
+// The columns by which a run is known to be of a method.
+const METHOD = ["task", "agent", "solver", "delta", "label"];
 
 /** A curve with markers, in the look of its method. */
 function curve(rows, x, y, look, hover) {
@@ -165,7 +210,7 @@ function colorscale(colors) {
   return colors.map((color, place) => [place / (colors.length - 1), color]);
 }
 
-const CUT_NOTE = "Bands reach beyond the figure: with few seeds intervals are wide.";
+const CUT_NOTE = "Bands reach beyond the figure: their intervals are wide.";
 
 /** What the vertical axis shows where bands are so wide that they would flatten the curves. */
 function rangeOfCurves(traces) {
@@ -180,7 +225,25 @@ function rangeOfCurves(traces) {
 /** Draw, or change what is drawn; resolves when it stands. */
 async function draw(node, traces, more) {
   node.classList.add("plot");
+  const isNew = !node.classList.contains("js-plotly-plot");
   await Plotly.react(node, traces, layout(more), CONFIG);
+  if (isNew) node.on("plotly_afterplot", () => makeScalable(node));
+  makeScalable(node);
+}
+
+/** On paper a figure is as wide as there is room, whatever its width on the screen. */
+function makeScalable(node) {
+  const { width, height } = node._fullLayout;
+  node.style.setProperty("--ratio", `${width} / ${height}`);
+  for (const picture of node.querySelectorAll(".main-svg")) {
+    picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  }
+}
+
+/** As high as there is room for on a laptop, below what stands above the first figure. */
+function plotHeight(most, curves) {
+  const legend = innerWidth < 600 ? 22 * curves : 0;
+  return Math.round(Math.max(300, Math.min(most, 0.46 * innerHeight)) + legend);
 }
 
 /** A button that saves a figure as a picture. */
@@ -238,7 +301,8 @@ class Panels {
   add() {
     const head = element("h4", {});
     const plot = element("div", { class: "plot", role: "img" });
-    const box = element("div", { class: "panel" }, head, plot);
+    const save = pngButton(`${this.name}-${this.plots.length + 1}`, plot);
+    const box = element("div", { class: "panel" }, head, plot, save);
     this.plots.push({ box, head, plot });
     this.node.append(box);
   }

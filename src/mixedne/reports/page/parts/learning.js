@@ -14,7 +14,7 @@ const LEARNING_SOURCES = {
 function learningSection() {
   const title = "Learning curves";
   if (meta.rows.learning === 0) {
-    return missingSection("learning", title, "No learning curves.", "mixedne train Hopper-v5 --out RUN");
+    return absent(title, "mixedne train Hopper-v5 --out RUN");
   }
   const section = new Section("learning", title,
     "Return in the world of training while the policy learns, against what the learning cost.");
@@ -25,16 +25,16 @@ function learningSection() {
   const box = new FigureBox("learning");
   section.body.append(caption, controls, box.node);
   return section.drawnBy(async () => {
-    const rows = await learningRows(progress, source);
+    const rows = learningRows(progress, source);
     caption.textContent = described();
     showOrSay(section, [caption, controls, box.node], rows.length > 0,
       `No learning curves of ${described()}: mixedne train would make them.`);
-    if (rows.length > 0) await box.show(learningSpec(rows));
+    if (rows.length > 0) await box.show(learningSpec(rows, learningRuns()));
   });
 }
 
-async function learningRows(progress, source) {
-  const all = shown(await table("learning"), { task: selection.task });
+function learningRows(progress, source) {
+  const all = shown(table("learning"), { task: selection.task });
   const sources = unique(all.map((row) => row.source));
   const chosen = pick("source", sources, "evaluation");
   source.show(sources.map((x) => [x, LEARNING_SOURCES[x] ?? x]), chosen, { hideSingle: true });
@@ -45,7 +45,13 @@ async function learningRows(progress, source) {
   return rows.sort((one, other) => one.step - other.step);
 }
 
-function learningSpec(rows) {
+function learningRuns() {
+  const { task, source, progress } = selection;
+  const runs = shown(table("learningRuns"), { task, source });
+  return runs.filter((row) => Number.isFinite(row[progress])).sort((one, other) => one.step - other.step);
+}
+
+function learningSpec(rows, runs) {
   const measure = selection.progress;
   const methods = byMethod(rows);
   const hover = (look) => (row) =>
@@ -54,13 +60,13 @@ function learningSpec(rows) {
   return {
     rows,
     traces: [
-      ...methods.flatMap((x) => band(x.rows, measure, x.look)),
+      ...methods.flatMap((x) => spread(x, measure, runs)),
       ...methods.map((x) => ({
         ...curve(x.rows, measure, "value", x.look, hover(x.look)),
         marker: { color: x.look.color, symbol: x.look.symbol, size: x.rows.length > 30 ? 4 : 7 },
       })),
     ],
-    layout: { height: 420, xaxis: axis(PROGRESS[measure], { tickformat: measure === "seconds" ? "" : "~s" }), yaxis: axis("return of an episode") },
+    layout: { height: plotHeight(420, methods.length), xaxis: axis(PROGRESS[measure], { tickformat: measure === "seconds" ? "" : "~s" }), yaxis: axis("return of an episode") },
     notes: cautions(rows, (row) => `step ${exact(row.step)}`),
     label: `Learning curves: ${described()}`,
   };

@@ -25,19 +25,20 @@ const SINGLE_HIDDEN = ["acting", "mass_mode"];
 
 function isEmpty() {
   return Object.values(meta.rows).every((count) => count === 0)
-    && meta.films.length + meta.filmsLeftOut.length === 0;
+    && meta.videos.length + meta.videosLeftOut.length === 0;
 }
 
 function showHeader() {
   const { runs, tasks, episodes } = meta.counts;
   const counts = [[runs, "run"], [tasks, "task"], [episodes, "episode"]].filter(([x]) => x !== undefined);
+  const remarks = meta.missing.length === 0
+    ? null
+    : element("a", { href: "#missing", onclick: scrollTo("missing") }, counted(meta.missing.length, "remark"));
   replaceChildren(
     document.getElementById("header"),
     element("h1", {}, meta.title),
-    element("p", { class: "lead" },
-      "How much return policies keep when the world differs from the one they were trained in, by solver of the two-player game."),
-    element("p", { class: "counts" }, ...counts.map(([count, word]) => tile(count, word))),
-    meta.missing.length > 0 ? missingBox() : null,
+    element("p", { class: "counts" }, ...counts.map(([count, word]) => tile(count, word)),
+      ...(remarks === null ? [] : [element("span", {}, remarks, " on what is missing")])),
   );
 }
 
@@ -47,6 +48,7 @@ function tile(count, word) {
 }
 
 function missingBox() {
+  if (meta.missing.length === 0) return null;
   return element("aside", { class: "box", id: "missing", "aria-labelledby": "missing-title" },
     element("h2", { id: "missing-title" }, "What is missing"),
     element("ul", {}, ...meta.missing.map((sentence) => element("li", {}, sentence))));
@@ -87,7 +89,7 @@ function showSelection() {
     const texts = offered[key].map((value) => [value, WORDS[key]?.(value) ?? value]);
     box.show(texts, selection[key], {
       hideSingle: SINGLE_HIDDEN.includes(key) || key === "compare",
-      disabled: key === "delta" && selection.compare === "players",
+      disabled: key === "delta" && ["players", "every"].includes(selection.compare),
     });
   }
   const chosen = [described(), WORDS.axis(selection.axis), statisticName()];
@@ -99,37 +101,43 @@ function showSelection() {
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-function showContents(all) {
-  const links = all.map((section) =>
-    element("li", {}, element("a", {
-      href: `#${section.node.id}`,
-      onclick: (event) => {
-        event.preventDefault();
-        section.node.scrollIntoView({ behavior: still.matches ? "auto" : "smooth" });
-      },
-    }, section.title)));
-  document.getElementById("header").append(
-    element("nav", { "aria-label": "Contents" }, element("ul", {}, ...links)));
+function scrollTo(id) {
+  return (event) => {
+    event.preventDefault();
+    document.getElementById(id).scrollIntoView({ behavior: still.matches ? "auto" : "smooth" });
+  };
+}
+
+function contents(all) {
+  const links = all.map(({ node: { id }, title }) =>
+    element("li", {}, element("a", { href: `#${id}`, onclick: scrollTo(id) }, title)));
+  return element("nav", { "aria-label": "Contents" }, element("ul", {}, ...links));
 }
 
 const BUILDERS = [
-  sweepSection, mapsSection, overviewSection, learningSection, saddleSection, searchesSection,
-  tableSection, filmsSection,
+  tableSection, sweepSection, mapsSection, overviewSection, learningSection, saddleSection,
+  searchesSection, videosSection, absentSection, provenanceSection, downloadSection,
 ];
 
-async function start() {
+const NO_VERDICT = "No policy was swept over a shift here, so this report has no verdict on robustness.";
+
+function start() {
   showHeader();
+  const main = document.getElementById("main");
   if (isEmpty()) {
     showEmpty();
-    document.getElementById("main").append(madeSection().node);
+    main.append(...[missingBox(), provenanceSection().node].filter((node) => node !== null));
     return;
   }
-  combinations = (await table("index")).where({});
+  combinations = table("index").where({});
   readAddress();
   buildSelectors();
-  const all = [...BUILDERS, madeSection, downloadSection].map((build) => build());
-  document.getElementById("main").append(...all.map((section) => section.node));
-  showContents(all);
+  const all = BUILDERS.map((build) => build()).filter((section) => section !== null);
+  const first = all.filter(({ node: { id } }) => ["table", "sweep"].includes(id));
+  const rest = all.filter((section) => !first.includes(section));
+  const verdict = meta.rows.summary > 0 ? null : element("p", { class: "verdict" }, NO_VERDICT);
+  const nodes = [verdict, ...first.map((x) => x.node), missingBox(), contents(rest), ...rest.map((x) => x.node)];
+  main.append(...nodes.filter((node) => node !== null));
   showSelection();
   listen();
 }
@@ -137,9 +145,9 @@ async function start() {
 function listen() {
   const redraw = () => sections.forEach((section) => section.invalidate());
   dark.addEventListener("change", redraw);
-  addEventListener("beforeprint", () => sections.forEach((section) => section.refresh()));
-  addEventListener("hashchange", () => {
-    readAddress();
+  addEventListener("beforeprint", () => sections.filter((x) => x.stale).forEach((x) => x.refresh()));
+  addEventListener("hashchange", ({ newURL }) => {
+    readAddress(newURL); // a section that was still being drawn may have written the old one
     showSelection();
   });
 }

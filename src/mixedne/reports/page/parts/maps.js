@@ -3,15 +3,14 @@
 function mapsSection() {
   const title = "Two shifts at once";
   if (meta.rows.maps === 0) {
-    return missingSection("maps", title, "No maps of two shifts.",
-      "mixedne evaluate RUN --mass paper-heatmap --noise paper-heatmap");
+    return absent(title, "mixedne evaluate RUN --mass paper-heatmap --noise paper-heatmap");
   }
   const section = new Section("maps", title,
     "Each cell is a world with both shifts. Maps share one colour scale; differences share another, centred on zero.");
   const parts = mapParts();
   section.body.append(...Object.values(parts).map((part) => part.node));
   return section.drawnBy(async () => {
-    const from = await table("maps");
+    const from = table("maps");
     const pair = choosePair(from, parts);
     const rows = pair === null ? [] : mapRows(from, pair);
     showOrSay(section, Object.values(parts).map((part) => part.node), rows.length > 0,
@@ -69,7 +68,7 @@ async function showMaps(parts, methods, rows) {
   await showDifferences(parts, methods, baseline);
 }
 
-const PANEL_MARGIN = { l: 48, r: 8, t: 24, b: 44 }; // room for Plotly's buttons
+const PANEL_MARGIN = { l: 48, r: 8, t: 8, b: 44 };
 
 const MAP_NOTE = "The ring marks the world of training. Grey cells with a cross are invalid.";
 
@@ -126,70 +125,90 @@ function placeLines(row) {
   return [`${row.axis_x} ${exact(row.x)}, ${row.axis_y} ${exact(row.y)}`];
 }
 
-/** The cells of a map, with those that are invalid and the world of training marked. */
-function cells(rows, key, colors, [low, high], hover) {
+/** Cells of one size at crossed values: their places, and a table of some value of theirs. */
+function crossed(rows) {
   const sorted = (name) => unique(rows.map((row) => row[name])).sort((one, other) => one - other);
-  const grid = { x: sorted("x"), y: sorted("y") };
+  const [xs, ys] = [sorted("x"), sorted("y")];
   const at = new Map(rows.map((row) => [`${row.x} ${row.y}`, row]));
-  const filled = (value) =>
-    grid.y.map((y) => grid.x.map((x) => (at.has(`${x} ${y}`) ? value(at.get(`${x} ${y}`)) : null)));
-  const map = {
-    type: "heatmap", ...grid, kind: "map",
-    z: filled((row) => drawable(row[key])),
-    hovertext: filled(hover), hoverinfo: "text", hoverongaps: false,
+  return {
+    xs,
+    ys,
+    places: { x: xs.map((_, place) => place), y: ys.map((_, place) => place) },
+    placeOf: (row) => [xs.indexOf(row.x), ys.indexOf(row.y)],
+    filled: (value) =>
+      ys.map((y) => xs.map((x) => (at.has(`${x} ${y}`) ? value(at.get(`${x} ${y}`)) : null))),
+  };
+}
+
+function heatmap(grid, key, colors, [low, high], hover) {
+  return {
+    type: "heatmap", ...grid.places, kind: "map",
+    z: grid.filled((row) => drawable(row[key])),
+    hovertext: grid.filled(hover), hoverinfo: "text", hoverongaps: false,
     colorscale: colorscale(colors), zmin: low, zmax: high, showscale: false, xgap: 1, ygap: 1,
   };
+}
+
+/** An axis of cells that names some of their values, and no others. */
+function cellAxis(title, values, most = 6) {
+  const step = Math.ceil(values.length / most);
+  const shown = values.map((_, place) => place).filter((place) => place % step === 0);
+  return axis(title, {
+    tickvals: shown, ticktext: shown.map((place) => exact(values[place])),
+    range: [-0.5, values.length - 0.5], showgrid: false, ticks: "",
+  });
+}
+
+/** The cells of a map, with those that are invalid and the world of training marked. */
+function cells(rows, key, colors, range, hover) {
+  const grid = crossed(rows);
   const { axis_x, axis_y } = rows[0];
   const invalid = rows.filter((row) => !Number.isFinite(row[key]));
   return {
-    traces: [map, ...invalidCells(invalid, grid, filled, key, hover), ...trainingRing(axis_x, axis_y, grid)],
+    traces: [
+      heatmap(grid, key, colors, range, hover),
+      ...invalidCells(invalid, grid, key, hover),
+      ...trainingRing(position(axisOf(axis_x).nominal, grid.xs), position(axisOf(axis_y).nominal, grid.ys)),
+    ],
     layout: {
       height: 300, showlegend: false, margin: PANEL_MARGIN,
-      xaxis: shiftAxis(axis_x, grid.x),
-      yaxis: shiftAxis(axis_y, grid.y),
+      xaxis: cellAxis(axisName(axis_x), grid.xs), yaxis: cellAxis(axisName(axis_y), grid.ys),
     },
   };
 }
 
-/** An axis that names some of the shifts that there are, and no others. */
-function shiftAxis(name, values) {
-  const step = Math.ceil(values.length / 6);
-  const title = axisName(name);
-  return axis(title, {
-    tickvals: values.filter((_, place) => place % step === 0), showgrid: false, ticks: "",
-  });
-}
-
-function invalidCells(invalid, grid, filled, key, hover) {
+function invalidCells(invalid, grid, key, hover) {
   if (invalid.length === 0) return [];
+  const places = invalid.map(grid.placeOf);
   const grey = {
-    type: "heatmap", ...grid, kind: "invalid", z: filled((row) => (Number.isFinite(row[key]) ? null : 0)),
+    type: "heatmap", ...grid.places, kind: "invalid",
+    z: grid.filled((row) => (Number.isFinite(row[key]) ? null : 0)),
     colorscale: [[0, "#b4b4b4"], [1, "#b4b4b4"]], zmin: 0, zmax: 1, showscale: false,
-    hovertext: filled(hover), hoverinfo: "text", hoverongaps: false, xgap: 1, ygap: 1,
+    hovertext: grid.filled(hover), hoverinfo: "text", hoverongaps: false, xgap: 1, ygap: 1,
   };
   const cross = {
     type: "scatter", mode: "markers", kind: "cross", hoverinfo: "skip",
-    x: invalid.map((row) => row.x), y: invalid.map((row) => row.y),
+    x: places.map(([x]) => x), y: places.map(([, y]) => y),
     marker: { symbol: "x-thin", size: 9, line: { width: 1.6, color: "#1d1d1d" } },
   };
   return [grey, cross];
 }
 
-function trainingRing(axis_x, axis_y, grid) {
-  const [x, y] = [meta.nominal[axis_x], meta.nominal[axis_y]];
-  if (!grid.x.includes(x) || !grid.y.includes(y)) return [];
+/** Where a value lies in units of cells; null if it is outside of them. */
+function position(value, among) {
+  if (value === null || value < among[0] || value > among.at(-1)) return null;
+  const above = among.findIndex((each) => each >= value);
+  if (among[above] === value) return above;
+  return above - (among[above] - value) / (among[above] - among[above - 1]);
+}
+
+function trainingRing(x, y) {
+  if (x === null || y === null) return [];
   const ring = (color, width, size) => ({
     type: "scatter", mode: "markers", x: [x], y: [y], hoverinfo: "skip", kind: "training",
     marker: { symbol: "circle-open", size, color, line: { width, color } },
   });
   return [ring("#000000", 4, 12), ring("#ffffff", 2, 12)];
-}
-
-function extent(numbers) {
-  const finite = numbers.filter(Number.isFinite);
-  if (finite.length === 0) return [0, 1];
-  const [low, high] = [Math.min(...finite), Math.max(...finite)];
-  return low === high ? [low - 1, high + 1] : [low, high];
 }
 
 /** A strip of the colours with its ends named. */

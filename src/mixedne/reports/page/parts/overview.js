@@ -3,10 +3,11 @@
 function overviewSection() {
   const title = "All tasks at a glance";
   if (meta.rows.summary === 0) {
-    return missingSection("overview", title, "No sweeps to sum up.", "mixedne evaluate RUN --mass paper");
+    return null; // it needs what the sweep needs
   }
+  if (unique(combinations.filter((x) => x.kind === "sweep").map((x) => x.task)).length < 2) return null;
   const section = new Section("overview", title,
-    "One number for a whole sweep, with its 95 % interval over seeds. Every task has its own scale. Choose a task to see its curves.");
+    "One number for a whole sweep, with its 95 % interval where there are five seeds or more. Every task has its own scale. Choose a task to see its curves.");
   const caption = element("h3", {});
   const panels = new Panels("overview", "wide");
   const shownRows = [];
@@ -15,7 +16,7 @@ function overviewSection() {
   section.body.append(caption, panels.node, notes, save);
   return section.drawnBy(async () => {
     const { axis: name, statistic } = selection;
-    const rows = shown(await table("summary"), { axis: name, statistic })
+    const rows = shown(table("summary"), { axis: name, statistic })
       .filter((row) => row.task !== null);
     shownRows.splice(0, shownRows.length, ...rows);
     caption.textContent = `${agentName(selection.agent)}: ${statisticName()} over the sweep of ${axisName(name)}`;
@@ -49,7 +50,7 @@ function taskPanel(task, rows) {
 
 /** A mean and its interval. */
 function dot({ rows: [row], look }, task) {
-  const bounds = row.low === null || !Number.isFinite(row.value)
+  const bounds = hasFewSeeds([row]) || row.low === null || !Number.isFinite(row.value)
     ? {}
     : {
       error_x: {

@@ -3,7 +3,7 @@
 function saddleSection() {
   const title = "Case study: a game of two numbers";
   if (meta.rows.values === 0) {
-    return missingSection("saddle", title, "No case study.", "mixedne saddle --start both --out saddle");
+    return absent(title, "mixedne saddle --start both --out saddle");
   }
   const section = new Section("saddle", title,
     "The agent θ maximises f, the adversary ω minimises it. Thin lines: the first seed. Bold, with a band: median and 5 to 95 % over seeds.");
@@ -16,15 +16,15 @@ function saddleSection() {
     element("div", { class: "pair" }, values.node, plane.node),
   );
   return section.drawnBy(async () => {
-    await chooseCase(objective, start);
+    chooseCase(objective, start);
     const chosen = { objective: selection.objective, start: selection.start };
-    await values.show(valuesSpec((await table("values")).where(chosen)));
-    await plane.show(planeSpec((await table("paths")).where(chosen)));
+    await values.show(valuesSpec(table("values").where(chosen)));
+    await plane.show(planeSpec(table("paths").where(chosen)));
   });
 }
 
-async function chooseCase(objective, start) {
-  const from = await table("values");
+function chooseCase(objective, start) {
+  const from = table("values");
   const names = unique(from.where({}).map((row) => row.objective));
   objective.show(names.map((x) => [x, `f = ${meta.objectives[x].label}`]), pick("objective", names));
   const starts = unique(from.where({ objective: selection.objective }).map((row) => row.start));
@@ -36,7 +36,7 @@ async function chooseCase(objective, start) {
 function byCase(rows) {
   return [...groupBy(rows, (x) => JSON.stringify([x.solver, x.inner])).values()].map((own) => {
     const { solver, inner } = own[0];
-    const look = meta.caseLooks.find((x) => x.solver === solver && x.inner === inner);
+    const look = meta.caseStyles.find((x) => x.solver === solver && x.inner === inner);
     const plainest = { color: "#7f7f7f", dash: "solid", symbol: "circle", label: solver };
     return { rows: own, look: { ...(look ?? plainest), name: (look ?? plainest).label } };
   });

@@ -3,8 +3,7 @@
 function searchesSection() {
   const title = "Hyperparameter searches";
   if (meta.rows.searches === 0) {
-    return missingSection("searches", title, "No hyperparameter search.",
-      "mixedne study paper-search-ddpg --out studies");
+    return absent(title, "mixedne study paper-search-ddpg --out studies");
   }
   const section = new Section("searches", title,
     "Nominal return of every setting tried: in the world of training, so the shifts have no say in the choice.");
@@ -18,12 +17,12 @@ function searchesSection() {
   section.body.append(caption, scale, panels.node, key, save);
   return section.drawnBy(async () => {
     const { task, agent } = selection;
-    const rows = searchRows(await table("searches"), task, agent);
+    const rows = searchRows(table("searches"), task, agent);
     shownRows.splice(0, shownRows.length, ...rows);
     caption.textContent = described();
     const there = rows.length > 0;
     showOrSay(section, [caption, panels.node, key, save], there,
-      `No search for ${described()}. There are searches for ${await searchedPlaces()}.`);
+      `No search for ${described()}. There are searches for ${searchedPlaces()}.`);
     const maps = rows.filter((row) => row.setting_y !== null);
     scale.hidden = maps.length === 0;
     const range = extent(maps.map((row) => row.value));
@@ -34,12 +33,14 @@ function searchesSection() {
 
 /** Searches of the task and agent, with the δ of the methods compared. */
 function searchRows(from, task, agent) {
+  const rows = from.where({ task, agent });
+  if (selection.compare === "every") return rows;
   const deltas = selection.compare === "players" ? [0, 0.1] : [selection.delta];
-  return from.where({ task, agent }).filter((row) => row.delta === null || deltas.includes(row.delta));
+  return rows.filter((row) => row.delta === null || deltas.includes(row.delta));
 }
 
-async function searchedPlaces() {
-  const rows = (await table("searches")).where({});
+function searchedPlaces() {
+  const rows = table("searches").where({});
   const places = unique(rows.map((x) => `${x.task} (${agentName(x.agent)}, δ = ${x.delta})`));
   return places.slice(0, 6).join(", ") + (places.length > 6 ? " and others" : "");
 }
@@ -69,45 +70,25 @@ function searchHover(head) {
       row.chosen ? "chosen" : null, row.paper ? "the paper's value" : null);
 }
 
-/** Settings stand in order, equally far apart: they often are powers of ten. */
-function settings(rows, name) {
-  return unique(rows.map((row) => row[name])).sort((one, other) => one - other);
-}
-
-function settingAxis(title, values) {
-  return axis(title, {
-    tickvals: values.map((_, place) => place), ticktext: values.map(exact),
-    range: [-0.6, values.length - 0.4], showgrid: false, ticks: "",
-  });
-}
-
-function searchMap(rows, [low, high], head) {
-  const [xs, ys] = [settings(rows, "x"), settings(rows, "y")];
-  const at = new Map(rows.map((row) => [`${row.x} ${row.y}`, row]));
-  const filled = (value) =>
-    ys.map((y) => xs.map((x) => (at.has(`${x} ${y}`) ? value(at.get(`${x} ${y}`)) : null)));
-  const place = (row) => [xs.indexOf(row.x), ys.indexOf(row.y)];
+function searchMap(rows, range, head) {
+  const grid = crossed(rows);
   return {
     traces: [
-      {
-        type: "heatmap", kind: "map", x: xs.map((_, i) => i), y: ys.map((_, i) => i),
-        z: filled((row) => drawable(row.value)), hovertext: filled(searchHover(head)),
-        hoverinfo: "text", hoverongaps: false, colorscale: colorscale(SEQUENTIAL),
-        zmin: low, zmax: high, showscale: false, xgap: 2, ygap: 2,
-      },
-      ...searchMarks(rows, place),
+      heatmap(grid, "value", SEQUENTIAL, range, searchHover(head)),
+      ...searchMarks(rows, grid.placeOf),
     ],
     layout: {
       height: 300, showlegend: false, margin: PANEL_MARGIN,
-      xaxis: settingAxis(rows[0].setting_x, xs), yaxis: settingAxis(rows[0].setting_y, ys),
+      xaxis: cellAxis(rows[0].setting_x, grid.xs, MOST_NAMED),
+      yaxis: cellAxis(rows[0].setting_y, grid.ys, MOST_NAMED),
     },
   };
 }
 
 function searchLine(rows, head) {
   const sorted = [...rows].sort((one, other) => one.x - other.x);
-  const xs = settings(sorted, "x");
-  const look = { ...(solverLook(rows[0].solver) ?? meta.looks.further[0]), name: head };
+  const xs = unique(sorted.map((row) => row.x));
+  const look = { ...(solverLook(rows[0].solver) ?? meta.styles.further[0]), name: head };
   const many = xs.length > MOST_NAMED && xs[0] > 0;
   const across = (row) => (many ? row.x : xs.indexOf(row.x));
   const bounded = sorted.map((row) => ({ ...row, place: across(row) }));
@@ -116,12 +97,12 @@ function searchLine(rows, head) {
   const place = (row) => [across(row), row.value];
   const named = rows[0].setting_x;
   return {
-    traces: [...band(bounded, "place", look), { ...line, kind: "line" }, ...searchMarks(rows, place)],
+    traces: [...(hasFewSeeds(rows) ? [] : band(bounded, "place", look)), { ...line, kind: "line" }, ...searchMarks(rows, place)],
     layout: {
       height: 300, showlegend: false, margin: PANEL_MARGIN,
       xaxis: many
         ? axis(named, { type: "log", dtick: 1, exponentformat: "power" })
-        : settingAxis(named, xs),
+        : cellAxis(named, xs, MOST_NAMED),
       yaxis: axis("nominal return"),
     },
   };

@@ -1,4 +1,6 @@
-// Sections of the page: each is drawn when it comes near the view, and again when it must change.
+// Sections of the page. Those near the view are drawn at once, all others as soon as there is time
+// or somebody prints, so that nothing is blank in a picture of the whole page. Drawing never waits
+// for anything outside of it: what is asked for is drawn before the next event.
 
 const NEAR = "400px 0px";
 
@@ -45,6 +47,7 @@ class Section {
     this.stale = true;
     if (this.node.dataset.state !== "new") this.node.dataset.state = "waiting";
     if (this.near) this.refresh();
+    drawTheRest();
   }
 
   async refresh() {
@@ -67,10 +70,33 @@ class Section {
   }
 }
 
-/** A section that says what is missing and what would make it. */
-function missingSection(id, title, sentence, text) {
-  const section = new Section(id, title);
-  section.body.append(element("p", { class: "missing" }, sentence), command(text));
+let resting = null;
+
+/** Draw what is stale, section by section, letting the page answer between them. */
+function drawTheRest() {
+  clearTimeout(resting);
+  resting = setTimeout(async () => {
+    const next = sections.find((section) => section.stale && !section.busy);
+    if (next === undefined) return;
+    await next.refresh();
+    drawTheRest();
+  });
+}
+
+const absentParts = [];
+
+/** Remember a part that the report has not, and what would make it; there is no section then. */
+function absent(title, text) {
+  absentParts.push([title, text]);
+  return null;
+}
+
+/** One line for every part that the report has not. */
+function absentSection() {
+  if (absentParts.length === 0) return null;
+  const section = new Section("absent", "Not in this report");
+  section.body.append(...absentParts.map(([title, text]) =>
+    element("div", { class: "absent" }, element("span", {}, title), command(text))));
   section.node.dataset.state = "drawn";
   return section;
 }
@@ -88,6 +114,7 @@ function showOrSay(section, parts, there, sentence) {
 function described() {
   const { task, compare, agent, delta } = selection;
   if (compare === "players") return `${task}, ${agentName(agent)}, one player against two`;
+  if (compare === "every") return `${task}, ${agentName(agent)}`;
   const withSac = compare === "agents" ? " and SAC" : "";
   const strength = agent === "sac" || delta === null ? "" : `, δ = ${delta}`;
   return `${task}, ${agentName(agent)}${withSac}${strength}`;
@@ -97,19 +124,25 @@ function statisticName() {
   return meta.statistics[selection.statistic] ?? selection.statistic ?? "";
 }
 
-function axisName(name) {
-  return { noise: "action noise", rho: "ρ" }[name] ?? name;
+/** What is known of a shift: label, short name, nominal value, whether its axis is logarithmic. */
+function axisOf(name) {
+  return meta.axes[name] ?? { label: name ?? "", short: name ?? "", nominal: null, log: false };
 }
 
-function axisTitle(name) {
-  return meta.axes[name] ?? name;
+function axisName(name) {
+  return axisOf(name).short;
 }
 
 /** Notes that every figure over seeds needs: single seeds and numbers that are none. */
 function cautions(rows, placeOf) {
   const notes = [];
-  const single = unique(rows.filter((row) => row.seeds === 1).map((row) => row.label));
+  const few = byMethod(rows).filter((x) => hasFewSeeds(x.rows));
+  const single = few.filter((x) => x.rows.every((row) => row.seeds === 1)).map((x) => x.look.name);
+  const several = few.map((x) => x.look.name).filter((name) => !single.includes(name));
   if (single.length > 0) notes.push(`One seed, so no interval: ${single.join(", ")}.`);
+  if (several.length > 0) {
+    notes.push(`Fewer than ${meta.bandSeeds} seeds, too few for a band: ${several.join(", ")}. Thin lines are single runs.`);
+  }
   const invalid = rows.filter((row) => Number.isNaN(row.value));
   if (invalid.length > 0) {
     const places = invalid.slice(0, 6).map((row) => `${row.label} at ${placeOf(row)}`);
@@ -121,8 +154,9 @@ function cautions(rows, placeOf) {
 
 function seedLine(row) {
   const within = interval(row);
-  if (within !== null) return `95 % interval ${within}`;
-  return row.seeds === 1 ? "one seed: no interval" : "no interval";
+  if (row.seeds === 1) return "one seed: no interval";
+  if (row.seeds < meta.intervalSeeds) return "too few seeds for an interval";
+  return within === null ? "no interval" : `95 % interval ${within}`;
 }
 
 function episodeLine(row) {

@@ -1,16 +1,15 @@
 // What is selected: kept possible, and kept in the address so that a view can be shared.
 
-const AGENTS = { ddpg: "DDPG", td3: "TD3", sac: "SAC", vpg: "VPG", ppo: "PPO", a2c: "A2C" };
-
 const COMPARISONS = {
   solvers: "solvers",
+  every: "every method",
   players: "one player against two",
   agents: "agents: with SAC",
 };
 
 const KEYS = [
   "task", "agent", "delta", "axis", "statistic", "compare", "acting", "mass_mode", "published",
-  "pair", "baseline", "progress", "source", "objective", "start", "table_delta",
+  "pair", "baseline", "progress", "source", "objective", "start", "everywhere",
 ];
 
 const selection = Object.fromEntries(KEYS.map((key) => [key, null]));
@@ -18,7 +17,7 @@ const selection = Object.fromEntries(KEYS.map((key) => [key, null]));
 let combinations = []; // rows of the index
 
 function agentName(agent) {
-  return agent === null ? "agent not known" : (AGENTS[agent] ?? agent);
+  return agent === null ? "agent not known" : agent.toUpperCase();
 }
 
 /** The values that a key can have, given those of the keys before it. */
@@ -48,6 +47,7 @@ const STEPS = [
 /** What is offered for each key; impossible choices fall back to possible ones. */
 function repair() {
   const offered = {};
+  const isDeltaChosen = selection.delta !== null;
   for (const { key, fixed, kinds, order, preferred } of STEPS) {
     const values = inOrder(options(key, kinds, fixed), order);
     if (!values.includes(selection[key])) {
@@ -56,8 +56,24 @@ function repair() {
     offered[key] = values;
   }
   offered.compare = Object.keys(COMPARISONS).filter(isComparable);
-  if (!offered.compare.includes(selection.compare)) selection.compare = "solvers";
+  if (!offered.compare.includes(selection.compare)) {
+    const isFew = offered.compare.includes("every") && methodCount() <= MOST_AT_ONCE;
+    selection.compare = isFew && !isDeltaChosen ? "every" : "solvers";
+  }
   return offered;
+}
+
+/** Up to so many methods of an agent are shown together, whatever their δ, unless one is chosen. */
+const MOST_AT_ONCE = 5;
+
+/** The results of the task and agent chosen. */
+function ownCombinations() {
+  const { task, agent } = selection;
+  return combinations.filter((x) => x.task === task && x.agent === agent && x.kind !== "search");
+}
+
+function methodCount() {
+  return unique(ownCombinations().map((x) => JSON.stringify([x.solver, x.delta, x.label]))).length;
 }
 
 function inOrder(values, order) {
@@ -72,7 +88,8 @@ function isComparable(compare) {
     return selection.agent !== "sac" && rows.some((row) => row.agent === "sac");
   }
   if (compare === "solvers") return true;
-  const own = rows.filter((row) => row.agent === selection.agent);
+  const own = ownCombinations();
+  if (compare === "every") return hasSeveralDeltas(own);
   return own.some(isOnePlayer) && own.some(isTwoPlayer);
 }
 
@@ -93,6 +110,7 @@ function compared() {
       { agent, solver: ["gad", "extra-adam"], delta: 0.1 },
     ];
   }
+  if (selection.compare === "every") return [{ agent }];
   const chosen = { agent, delta };
   return selection.compare === "agents" ? [chosen, { agent: "sac" }] : [chosen];
 }
@@ -115,7 +133,7 @@ function byMethod(rows) {
   const withDelta = hasSeveralDeltas(rows);
   const keyOf = (x) => JSON.stringify([x.agent, x.solver, x.delta, x.label]);
   const groups = [...groupBy(rows, keyOf).values()];
-  groups.sort((one, other) => standing(one[0]) - standing(other[0]));
+  groups.sort(([one], [other]) => standing(one) - standing(other) || other.delta - one.delta);
   const looks = looksFor(groups.map((own) => own[0]));
   return groups.map((own, i) => ({
     rows: own,
@@ -125,9 +143,9 @@ function byMethod(rows) {
 
 /** Solvers in the order of the legend; of one solver, its plain name first. */
 function standing({ solver, label }) {
-  const place = meta.looks.solvers.findIndex((x) => x.solver === solver);
-  if (place < 0) return meta.looks.solvers.length;
-  return place + (meta.looks.solvers[place].label === label ? 0 : 0.5);
+  const place = meta.styles.solvers.findIndex((x) => x.solver === solver);
+  if (place < 0) return meta.styles.solvers.length;
+  return place + (meta.styles.solvers[place].label === label ? 0 : 0.5);
 }
 
 /** Looks for methods drawn together: the first of a solver has its own, all others further ones. */
@@ -136,14 +154,14 @@ function looksFor(methods) {
   let next = 0;
   return methods.map(({ solver }) => {
     const own = taken.has(solver) ? undefined : solverLook(solver);
-    const look = own ?? meta.looks.further[next++ % meta.looks.further.length];
+    const look = own ?? meta.styles.further[next++ % meta.styles.further.length];
     taken.add(solver);
     return { ...look, color: look.color === "#000000" ? pageColor("ink") : look.color };
   });
 }
 
 function solverLook(solver) {
-  return meta.looks.solvers.find((x) => x.solver === solver);
+  return meta.styles.solvers.find((x) => x.solver === solver);
 }
 
 /** SAC has no δ. */
@@ -164,8 +182,8 @@ function pick(key, values, preferred = values[0] ?? null) {
 }
 
 /** The address says the whole selection; what it leaves out is chosen anew. */
-function readAddress() {
-  const said = new URLSearchParams(location.hash.slice(1));
+function readAddress(address = location.href) {
+  const said = new URLSearchParams(new URL(address).hash.slice(1));
   for (const key of KEYS) {
     const text = said.get(key) || null;
     selection[key] = key === "delta" && text !== null ? Number(text) : text;

@@ -1,4 +1,4 @@
-"""What there is to report at the paths given: runs, tables, studies, case studies, films.
+"""What there is to report at the paths given: runs, tables, studies, case studies, videos.
 
 Nothing here trusts what it finds: a file that cannot be read, or says what makes no sense, becomes
 a sentence of what is missing, and the rest is reported.
@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
-from mixedne.reports.reading import methods
+from mixedne.reports.inputs import methods
+from mixedne.reports.inputs.commands import study_command
+from mixedne.shifts import PARAMETERS
 
 
 @dataclass(frozen=True)
-class RunFound:
+class RunInput:
     """A run folder."""
 
     path: Path
@@ -29,15 +31,17 @@ class RunFound:
 
 
 @dataclass(frozen=True)
-class PlanFound:
+class PlanInput:
     """A study's plan."""
 
     name: str
     folder: Path
     runs: dict[str, dict[str, Any]]
     """Configurations by the name of their run folder."""
+    evaluations: dict[str, list[dict[str, Any]]]
+    """The grids that each run is evaluated on."""
     command: str | None
-    """What was typed, if it was recorded."""
+    """How to start it again, as far as its file says."""
     choices: list[dict[str, Any]] | None
     """What it chose, if it is a search."""
     compares: bool
@@ -45,30 +49,30 @@ class PlanFound:
 
 
 @dataclass
-class Found:
+class Inputs:
     """Everything that lies at the paths."""
 
-    runs: dict[Path, RunFound] = field(default_factory=dict)
+    runs: dict[Path, RunInput] = field(default_factory=dict)
     tables: list[Path] = field(default_factory=list)
     """Evaluation tables beside the runs' own."""
-    plans: list[PlanFound] = field(default_factory=list)
+    plans: list[PlanInput] = field(default_factory=list)
     saddles: list[Path] = field(default_factory=list)
     """Folders of the case study."""
-    films: list[Path] = field(default_factory=list)
+    videos: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """One sentence for each thing that could not be read."""
 
     @property
-    def reported(self) -> list[RunFound]:
+    def reported(self) -> list[RunInput]:
         """The runs without those that a search compares and no study reports."""
         kept = {name for plan in self.plans if not plan.compares for name in plan.runs}
         compared = {name for plan in self.plans if plan.compares for name in plan.runs} - kept
         return [run for run in self.runs.values() if run.name not in compared]
 
 
-def find(paths: Iterable[Path]) -> Found:
+def find(paths: Iterable[Path]) -> Inputs:
     """Look at every path; one that holds nothing of the kind is refused."""
-    found = Found()
+    found = Inputs()
     for path in paths:
         try:
             if not path.exists():
@@ -79,13 +83,13 @@ def find(paths: Iterable[Path]) -> Found:
         if not something:
             raise InvalidInputError(
                 f"{path} holds nothing to report: no runs, no evaluation table, no study, "
-                "no case study and no film"
+                "no case study and no video"
             )
     return found
 
 
-def _find_file(path: Path, found: Found) -> bool:
-    kinds = {".parquet": found.tables, ".mp4": found.films}
+def _find_file(path: Path, found: Inputs) -> bool:
+    kinds = {".parquet": found.tables, ".mp4": found.videos}
     if path.suffix not in kinds:
         return False
     if path not in kinds[path.suffix]:
@@ -93,7 +97,7 @@ def _find_file(path: Path, found: Found) -> bool:
     return True
 
 
-def _find_folder(path: Path, found: Found, *, below: bool = True) -> bool:
+def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
     """A run, a case study, a study, or a folder that holds some of these."""
     if (path / "config.json").is_file():
         return _find_config(path, found)
@@ -112,7 +116,7 @@ def _find_folder(path: Path, found: Found, *, below: bool = True) -> bool:
     return seen or is_study
 
 
-def _find_config(path: Path, found: Found) -> bool:
+def _find_config(path: Path, found: Inputs) -> bool:
     """A folder with a ``config.json``: a run or a case study."""
     name, config = path.resolve().name, read_json(path / "config.json")
     if not isinstance(config, dict):
@@ -120,14 +124,14 @@ def _find_config(path: Path, found: Found) -> bool:
     elif config.get("kind") == "saddle":
         found.saddles.append(path)
     elif methods.is_sensible(config):
-        found.runs.setdefault(path.resolve(), RunFound(path, config))
-        found.films += sorted(path.glob("*.mp4"))
+        found.runs.setdefault(path.resolve(), RunInput(path, config))
+        found.videos += sorted(path.glob("*.mp4"))
     else:
         found.problems.append(f"{name} has a config.json of another kind and is left out.")
     return True
 
 
-def _plans(path: Path, problems: list[str]) -> Iterator[PlanFound]:
+def _plans(path: Path, problems: list[str]) -> Iterator[PlanInput]:
     for file in sorted((path / "studies").glob("*.json")):
         if file.stem.endswith("-chosen"):
             continue
@@ -138,11 +142,12 @@ def _plans(path: Path, problems: list[str]) -> Iterator[PlanFound]:
             yield plan
 
 
-def _plan(path: Path, file: Path) -> PlanFound | None:
+def _plan(path: Path, file: Path) -> PlanInput | None:
     try:
         document = read_json(file)
         runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
-        nominal = all(_is_nominal(grid) for run in document["runs"] for grid in run["evaluations"])
+        evaluations = {run["run"]: [*map(dict, run["evaluations"])] for run in document["runs"]}
+        nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
     except (TypeError, KeyError, ValueError, AttributeError):
         return None
     names_are_names = all(isinstance(name, str) and len(name) < 256 for name in runs)
@@ -154,21 +159,26 @@ def _plan(path: Path, file: Path) -> PlanFound | None:
         choices = [choice for choice in choices if isinstance(choice, dict)]
     else:
         choices = None
-    tried_several = any(map(methods.differing, methods.by_case(runs.values()).values()))
-    command = document.get("command")
-    return PlanFound(
+    tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
+    return PlanInput(
         name=file.stem,
         folder=path,
         runs=runs,
-        command=command if isinstance(command, str) else None,
+        evaluations=evaluations,
+        command=study_command(document, path),
         choices=choices,
         compares=choices is not None or (nominal and tried_several),
     )
 
 
 def _is_nominal(grid: dict[str, Any]) -> bool:
-    wanted = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None}
-    return all(grid.get(name, value) == value for name, value in wanted.items())
+    """Whether a grid, as a plan has it, is the world of training alone."""
+    nominal = (
+        grid.get(name) in (None, [], [parameter.nominal]) for name, parameter in PARAMETERS.items()
+    )
+    return all(nominal) and not any(
+        grid.get(name) for name in ("shifts", "body_masses", "geom_frictions")
+    )
 
 
 def read_json(path: Path) -> Any:

@@ -10,8 +10,9 @@ from hatchling.builders.wheel import WheelBuilder
 
 from mixedne.config import presets
 from mixedne.evaluation.grids import NAMED_GRIDS
-from mixedne.reports import frames
-from mixedne.reports.reading.published import DATA, SOURCES, published
+from mixedne.reports import tables
+from mixedne.reports.inputs.published import DATA, SOURCES, published
+from mixedne.shifts import PARAMETERS
 
 ROOT = Path(__file__).parents[3]
 TASKS = tuple(presets.TD3[0.1])
@@ -28,9 +29,9 @@ def point(curves: pl.DataFrame, **where: object) -> dict[str, object]:
 
 
 def test_schema_is_that_of_the_report(curves: pl.DataFrame) -> None:
-    assert curves.schema == pl.Schema(frames.PUBLISHED)
+    assert curves.schema == pl.Schema(tables.PUBLISHED)
     assert curves.drop("solver", "low", "high").null_count().sum_horizontal().item() == 0
-    assert set(curves["axis"]) <= set(frames.AXES)
+    assert set(curves["axis"]) <= set(PARAMETERS)
 
 
 def test_every_curve_has_the_factors_of_the_papers_grid_in_order(curves: pl.DataFrame) -> None:
@@ -125,18 +126,18 @@ def test_versions_share_the_numbers(curves: pl.DataFrame) -> None:
 def test_other_tasks_have_none(tasks: list[str]) -> None:
     found = published(tasks)
     assert found.is_empty()
-    assert found.schema == pl.Schema(frames.PUBLISHED)
+    assert found.schema == pl.Schema(tables.PUBLISHED)
 
 
 def test_the_data_are_in_the_wheel() -> None:
     files = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
-    folder = "mixedne/reports/reading/published_data"
+    folder = "mixedne/reports/inputs/published_data"
     assert {f"{folder}/{name}" for name in (*SOURCES, "README.md")} <= files
 
 
 def test_reading_needs_no_simulator() -> None:
     code = (
-        "import sys; from mixedne.reports.reading.published import published;"
+        "import sys; from mixedne.reports.inputs.published import published;"
         "published(['Ant-v5']);"
         "print({'jax', 'optax', 'mujoco', 'gymnasium'} & set(sys.modules))"
     )

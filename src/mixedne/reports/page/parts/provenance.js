@@ -1,8 +1,8 @@
 // How the results were made, how to read them, and all of them to take away.
 
-function madeSection() {
-  const section = new Section("made", "How it was made, and how to read it");
-  const { commands, versions, machines, seeds, sources } = meta.made;
+function provenanceSection() {
+  const section = new Section("provenance", "How it was made, and how to read it");
+  const { commands, versions, machines, seeds, sources } = meta.provenance;
   const parts = [
     commands.length > 0 ? element("h3", {}, "Commands") : null,
     ...commands.map(command),
@@ -33,7 +33,7 @@ function reading() {
   const sentences = [
     `Statistics: ${mean}, ${worst} and ${cvar} (the mean of the worst tenth). At one shift they are taken over a run's episodes, then averaged over training seeds. Over a whole sweep they are taken over the run's mean returns at its shifts.`,
     `Intervals: ${meta.intervals.mean}; ${meta.intervals.iqm}.`,
-    "Few seeds make wide intervals. Overlapping intervals mean that these runs do not tell the methods apart, not that the methods are equal; and of many comparisons some come out apart by chance.",
+    `Below ${meta.bandSeeds} seeds figures show single runs and no bands, and below ${meta.intervalSeeds} no interval is printed. Overlapping intervals mean that these runs do not tell the methods apart, not that the methods are equal; and of many comparisons some come out apart by chance.`,
     "The probability of improvement is how often a run of the method beats a run of its baseline. An episode whose return is no number is invalid, and so is every number that it entered.",
   ];
   return element("div", {}, element("h3", {}, "Reading the numbers"),
@@ -42,7 +42,7 @@ function reading() {
 
 function downloadSection() {
   const section = new Section("download", "Download",
-    "Every figure saves its numbers with Save CSV, and itself as a picture with the camera above it.");
+    "Every figure saves its numbers with Save CSV and itself with Save PNG.");
   const buttons = [
     tableButton("summary", "Summary of all sweeps, CSV"),
     tableButton("sweeps", "All sweeps, CSV"),
@@ -61,7 +61,7 @@ function downloadSection() {
 
 function tableButton(name, text) {
   if (meta.rows[name] === 0) return null;
-  const save = async () => download(csv((await table(name)).where({})), `${name}-all.csv`, "text/csv");
+  const save = () => download(csv(table(name).where({})), `${name}-all.csv`, "text/csv");
   return element("button", { type: "button", class: "plain", id: `save-${name}`, onclick: save }, text);
 }
 

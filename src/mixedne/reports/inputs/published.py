@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from mixedne.evaluation.estimators import Student
-from mixedne.reports import frames
-from mixedne.reports.reading.methods import SOLVERS
+from mixedne.reports.names import solver_words
+from mixedne.reports.tables import PUBLISHED
 
-DATA = resources.files("mixedne.reports.reading") / "published_data"
+DATA = resources.files("mixedne.reports.inputs") / "published_data"
 
 SOURCES = {
     "action_robust_rl.csv": ("Tessler et al. 2019", "seed"),
@@ -31,7 +31,7 @@ _CURVE = ["task", "agent", "solver", "delta", "axis"]
 
 
 def published(tasks: Iterable[str]) -> pl.DataFrame:
-    """The curves for some tasks, of schema :data:`frames.PUBLISHED`; no rows if there are none.
+    """The curves for some tasks, of schema :data:`PUBLISHED`; no rows if there are none.
 
     Args:
       tasks: names with versions, as in ``HalfCheetah-v5``.
@@ -44,7 +44,7 @@ def published(tasks: Iterable[str]) -> pl.DataFrame:
         for file, table in runs.items()
         for row in _curves(table.filter(task=f"{task.rpartition('-')[0]}-v2"), *SOURCES[file])
     ]
-    return pl.DataFrame(rows, schema=frames.PUBLISHED)
+    return pl.DataFrame(rows, schema=PUBLISHED)
 
 
 def _read(file: str) -> pl.DataFrame:
@@ -79,4 +79,4 @@ def _label(curve: dict[str, Any]) -> str:
     """The solver; but plain DDPG has none worth the name: one player, by gradient steps."""
     if curve["agent"] == "ddpg" and curve["delta"] == 0:
         return "plain DDPG (one player)"
-    return SOLVERS.get(curve["solver"], "SAC")
+    return solver_words(curve["solver"], curve["agent"])

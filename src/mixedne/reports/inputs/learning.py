@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.reports.frames import LEARNING, NOMINAL, empty
-from mixedne.reports.reading import methods
-from mixedne.reports.reading.found import Found
-from mixedne.reports.reading.numbers import over_seeds
+from mixedne.evaluation.statistics import nominal_world
+from mixedne.reports.inputs import methods
+from mixedne.reports.inputs.files import Inputs
+from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
+from mixedne.reports.tables import LEARNING, LEARNING_RUNS, TRAINED, empty
 
 POINTS = 60
 """Training returns of a run are averaged into at most so many stretches of equal length."""
@@ -22,32 +23,30 @@ LARGEST = 2.0**53
 _NUMBERS = ("step", "updates", "samples", "inner_steps", "seconds", "return_mean", "mass", "rho")
 
 
-def learning(found: Found, labels: Mapping[str, str]) -> pl.DataFrame:
-    """Mean return of each method at each step, over its runs; labels are by identity."""
-    parts = []
-    seen = set()
-    for run in found.reported:
+def learning(inputs: Inputs, labels: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Mean return of each method at each step, over its runs; and single runs.
+
+    ``labels`` are by identity.
+    """
+    parts: dict[str, pl.DataFrame] = {}
+    for run in inputs.reported:
         identity = methods.identity(run.config)
-        lines = [] if identity in seen else list(_lines(run.path / "metrics.jsonl"))
+        lines = [] if identity in parts else list(_lines(run.path / "metrics.jsonl"))
         if not lines:
             continue
-        seen.add(identity)
-        named = {name: run.config.get(name) for name in ("task", "agent", "solver", "delta")}
-        points = _points(lines, run.config.get("steps"))
-        parts.append(
-            points.select(
-                *(pl.lit(value, LEARNING[name]).alias(name) for name, value in named.items()),
-                pl.lit(labels[identity]).alias("label"),
-                pl.all(),
-            )
+        named = {name: run.config.get(name) for name in TRAINED} | {"label": labels[identity]}
+        parts[identity] = _points(lines, run.config.get("steps")).with_columns(
+            *(pl.lit(value, TRAINED[name]).alias(name) for name, value in named.items()),
+            identity=pl.lit(identity),
         )
     if not parts:
-        return empty(LEARNING)
-    whole = pl.concat(parts)
-    key = [*list(LEARNING)[:5], "source", "step"]
+        return empty(LEARNING), empty(LEARNING_RUNS)
+    whole = pl.concat(parts.values())
+    key = [*TRAINED, "source", "step"]
     spent = whole.group_by(key).agg(pl.col("updates", "seconds").mean())
-    values = over_seeds(whole, key, "return")
-    return values.join(spent, on=key, nulls_equal=True).select(list(LEARNING)).sort(*key)
+    means = values_over_seeds(whole, key).join(spent, on=key, nulls_equal=True)
+    single = single_runs(whole, [*TRAINED, "source"]).select(list(LEARNING_RUNS))
+    return means.select(list(LEARNING)).sort(*key), single.sort(*key, "run")
 
 
 def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
@@ -72,15 +71,14 @@ def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
             pl.Series("step", np.round(sampled), pl.Int64),
             pl.Series("updates", known[0] if known else [None] * len(at), pl.Float64),
             pl.Series("seconds", known[1] if known else [None] * len(at), pl.Float64),
-            pl.col("return_mean").alias("return"),
+            pl.col("return_mean").alias("value"),
         )
 
-    nominal = pl.all_horizontal(
-        pl.col(axis).is_null() | (pl.col(axis) == NOMINAL[axis]) for axis in ("mass", "rho")
+    tested = table.filter(nominal_world(table.columns), kind="evaluation").with_columns(
+        source=pl.lit("evaluation")
     )
-    tested = table.filter(nominal, kind="evaluation").with_columns(source=pl.lit("evaluation"))
     trained = _stretches(training, planned).with_columns(source=pl.lit("training"))
-    whole = pl.concat([spent(tested), spent(trained)]).drop_nulls("return")
+    whole = pl.concat([spent(tested), spent(trained)]).drop_nulls("value")
     return whole.unique(["source", "step"], keep="last", maintain_order=True)
 
 

@@ -2,7 +2,7 @@
 
 Every frame names a method by the same columns, :data:`METHOD`. Numbers over training seeds come
 with the 95 % interval named in :data:`INTERVALS`; its bounds are null for a single seed. A number
-that an invalid episode entered is NaN.
+that an invalid episode entered is NaN. An axis is named as the column of an evaluation table.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-
-LEVEL = 0.1
-"""CVaR is the mean of the worst tenth."""
 
 STATISTICS = {
     "mean": "mean",
@@ -27,16 +24,11 @@ INTERVALS = {
     "iqm": "95 % interval of the interquartile mean (bootstrap over training seeds)",
 }
 
-AXES = {
-    "mass": "mass, as a multiple of the task's own",
-    "friction": "friction, as a multiple of the task's own",
-    "noise": "probability of a random action",
-    "rho": "ρ: how often a random action replaces the agent's",
-}
-"""What can be shifted, in words with units."""
+BAND_SEEDS = 5
+"""Of fewer training seeds, figures show every run as a thin line, and no band."""
 
-NOMINAL = {"mass": 1.0, "friction": 1.0, "noise": 0.0, "rho": 0.2}
-"""The world that agents are trained in. ρ is the toy MDP's, whose module needs MuJoCo."""
+INTERVAL_SEEDS = 3
+"""Of fewer, an interval is not printed: Student's factor for two is 12.7."""
 
 METHOD: dict[str, Any] = {
     "task": pl.String,  # with its version: HalfCheetah-v5
@@ -49,16 +41,20 @@ METHOD: dict[str, Any] = {
 }
 """The columns that name a method on a task, and how it was tested."""
 
+TRAINED = {name: METHOD[name] for name in ("task", "agent", "solver", "delta", "label")}
+"""The columns that name a method, however it was tested."""
+
 OVER_SEEDS: dict[str, Any] = {
     "value": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
     "seeds": pl.Int64,
 }
+"""A mean over training seeds, its interval, and of how many."""
 
 SWEEPS: dict[str, Any] = {
     **METHOD,
-    "axis": pl.String,  # of AXES; all others are nominal
+    "axis": pl.String,  # all others are nominal
     "x": pl.Float64,
     "statistic": pl.String,  # of STATISTICS, of each run's episodes
     **OVER_SEEDS,
@@ -66,6 +62,13 @@ SWEEPS: dict[str, Any] = {
     "invalid": pl.Int64,  # of these, returns that are no numbers
 }
 """Return against one shift."""
+
+SWEEP_RUNS: dict[str, Any] = {
+    **{name: kind for name, kind in SWEEPS.items() if name not in OVER_SEEDS},
+    "run": pl.String,
+    "value": pl.Float64,
+}
+"""The single runs of sweeps with fewer than :data:`BAND_SEEDS` training seeds."""
 
 MAPS: dict[str, Any] = {
     **METHOD,
@@ -84,7 +87,7 @@ SUMMARY: dict[str, Any] = {
     **METHOD,  # the task is null where the comparison is over all tasks
     "axis": pl.String,
     "statistic": pl.String,  # of each run's mean returns at the shifts of this axis
-    **OVER_SEEDS,  # the mean over seeds
+    **OVER_SEEDS,  # the mean over seeds; over all tasks, the seeds of the one with the fewest
     "iqm": pl.Float64,
     "iqm_low": pl.Float64,
     "iqm_high": pl.Float64,
@@ -98,7 +101,7 @@ SUMMARY: dict[str, Any] = {
 """One number a method and sweep, compared with its baseline."""
 
 LEARNING: dict[str, Any] = {
-    **{name: METHOD[name] for name in ("task", "agent", "solver", "delta", "label")},
+    **TRAINED,
     "source": pl.String,  # "evaluation" (the nominal world, without noise) or "training"
     "step": pl.Int64,  # environment steps; of VPG samples
     "updates": pl.Float64,  # inner updates so far, mean over seeds
@@ -106,6 +109,13 @@ LEARNING: dict[str, Any] = {
     **OVER_SEEDS,
 }
 """Return while training."""
+
+LEARNING_RUNS: dict[str, Any] = {
+    **{name: kind for name, kind in LEARNING.items() if name not in OVER_SEEDS},
+    "run": pl.String,
+    "value": pl.Float64,
+}
+"""The single runs of learning curves with fewer than :data:`BAND_SEEDS` training seeds."""
 
 SEARCHES: dict[str, Any] = {
     "study": pl.String,
@@ -122,7 +132,7 @@ SEARCHES: dict[str, Any] = {
 """What a hyperparameter search found."""
 
 PUBLISHED: dict[str, Any] = {
-    **{name: METHOD[name] for name in ("task", "agent", "solver", "delta", "label")},
+    **TRAINED,
     "axis": pl.String,
     "x": pl.Float64,
     "value": pl.Float64,
@@ -140,19 +150,19 @@ def empty(schema: Mapping[str, Any]) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Film:
-    """A film of a policy."""
+class Video:
+    """A video of a policy."""
 
     path: Path
     caption: str
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """How the results were made."""
 
     commands: tuple[str, ...] = ()
-    """What was typed, or would make the runs again."""
+    """What would make the runs again."""
     versions: tuple[str, ...] = ()
     """Each set of versions that made a part, in words."""
     machines: tuple[str, ...] = ()
@@ -168,17 +178,19 @@ class Report:
 
     title: str = "Robustness report"
     sweeps: pl.DataFrame = field(default_factory=lambda: empty(SWEEPS))
+    sweep_runs: pl.DataFrame = field(default_factory=lambda: empty(SWEEP_RUNS))
     maps: pl.DataFrame = field(default_factory=lambda: empty(MAPS))
     summary: pl.DataFrame = field(default_factory=lambda: empty(SUMMARY))
     learning: pl.DataFrame = field(default_factory=lambda: empty(LEARNING))
+    learning_runs: pl.DataFrame = field(default_factory=lambda: empty(LEARNING_RUNS))
     searches: pl.DataFrame = field(default_factory=lambda: empty(SEARCHES))
     published: pl.DataFrame = field(default_factory=lambda: empty(PUBLISHED))
     saddle: pl.DataFrame | None = None
     """Paths of the case study, as ``mixedne saddle`` writes them."""
     runs: pl.DataFrame | None = None
     """Mean return of every run at every shift, for download."""
-    films: tuple[Film, ...] = ()
-    made: Made = Made()
+    videos: tuple[Video, ...] = ()
+    provenance: Provenance = Provenance()
     missing: tuple[str, ...] = ()
     """What is not there, or not whole: one sentence each."""
     counts: Mapping[str, int] = field(default_factory=dict)

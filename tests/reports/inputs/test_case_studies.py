@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mixedne.reports.reading.collect import collect
+from mixedne.reports.inputs.collect import collect
 from mixedne.saddle import tables
 from mixedne.saddle.objectives import OBJECTIVES, Moments
 from mixedne.saddle.settings import plan_cases
