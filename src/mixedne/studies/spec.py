@@ -209,10 +209,9 @@ def _read_block(table: "_Table") -> Block:
 def _read_grid(table: "_Table") -> Grid:
     values: dict[str, Any] = dict(table.content)
     with _at(table.place):
-        axes = dict(values.pop("shifts", {}))
-        for name in PARAMETERS.keys() & values.keys():
-            axes[name] = values.pop(name)
-        for name, given in axes.items():
+        axes = list(values.pop("shifts", {}).items())
+        axes += [(name, values.pop(name)) for name in PARAMETERS if name in values]
+        for name, given in axes:
             _refuse_booleans(name, given)
         for name, kind in (("mass_mode", str), ("stochastic", bool)):
             if name in values:
