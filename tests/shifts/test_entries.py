@@ -9,9 +9,10 @@ import pytest
 
 from mixedne.errors import InvalidInputError
 from mixedne.shifts import PARAMETERS, Axis, Parameter, Shift
-from mixedne.shifts.model import read_factors, shifted_model
+from mixedne.shifts.model import shifted_model
 from mixedne.tasks import Task, make_env, make_worlds, resolve_task
 from mixedne.tasks.registry import nominal_model
+from probes.models import read_factors
 
 SHIFTED = {"rho": 0.4, "noise": 0.3, "observation-noise": 0.1, "action-delay": 2.0}
 """A number away from the nominal one; 1.5 for the others."""

@@ -6,10 +6,12 @@ import pytest
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
+from mixedne.shifts import Axis
 from mixedne.shifts.contacts import contact_frictions, frictional_pairs
-from mixedne.shifts.model import read_factors, shifted_model, verify_shift
+from mixedne.shifts.model import check_targets, shifted_model, verify_shift
 from mixedne.tasks import PAPER_TASKS, Shift, Task, make_env, resolve_task, shift_effects
 from mixedne.tasks.registry import nominal_model
+from probes.models import read_factors
 
 SHIFTS = [
     Shift(mass=1.7),
@@ -299,3 +301,31 @@ def test_unknown_parts_are_refused() -> None:
         make_env(resolve_task("Hopper"), Shift({"mass[torsi]": 2.0}))
     with pytest.raises(InvalidInputError, match="geom must be one of"):
         make_env(resolve_task("Hopper"), Shift({"friction[ceiling]": 2.0}))
+
+
+ACTUATORS = """
+<mujoco><worldbody><body><joint name="hinge"/><geom size=".1"/></body></worldbody>
+<actuator><{first} name="first" joint="hinge" {more}/><motor name="second" joint="hinge"/>
+</actuator></mujoco>"""
+
+
+def test_strength_scales_the_force_of_motors_and_servos() -> None:
+    for first, more in (("motor", "gear='3'"), ("position", "kp='7' forcerange='-2 2'")):
+        base = mujoco.MjModel.from_xml_string(ACTUATORS.format(first=first, more=more))
+        shifted = shifted_model(base, Shift({"actuator-strength[first]": 0.25}))
+        forces = []
+        for model in (base, shifted):
+            data = mujoco.MjData(model)
+            data.qpos[:], data.ctrl[:] = 0.1, (0.9, 0.9)
+            mujoco.mj_forward(model, data)
+            forces.append(data.actuator_force.copy())
+        np.testing.assert_allclose(forces[1], forces[0] * [0.25, 1.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("axis", ["actuator-strength", "actuator-strength[first]"])
+def test_the_strength_of_a_muscle_is_refused(axis: str) -> None:
+    more = "lengthrange='0 1'"
+    model = mujoco.MjModel.from_xml_string(ACTUATORS.format(first="muscle", more=more))
+    with pytest.raises(InvalidInputError, match="cannot shift actuator #0: its force is no linear"):
+        check_targets(model, [Axis.parse(axis)])
+    check_targets(model, [Axis.parse("actuator-strength[second]")])

@@ -72,6 +72,11 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[evaluations]]\nepisodes = '3'", "episodes must be a whole number"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nstochastic = 1", "stochastic must be true or false"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = [0.1]", "Hopper-v5 has no axis rho"),
+        (
+            f"[[runs]]\n{GOOD}[[evaluations]]\nshifts = {{'mass[x]' = 2}}",
+            "evaluations: body must be",
+        ),
+        (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = 2\nshifts.mass = 3", "mass is twice"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nrho = true", "[[evaluations]] 1: rho must be numbers"),
         (f"[[runs]]\n{GOOD}[[evaluations]]\nmass = [1, true]", "1: mass must be numbers, not [1"),
         (f"[[runs]]\n{GOOD}[runs.overrides]\neta = true", "[[runs]] 1: eta must be"),

@@ -93,7 +93,8 @@ def warn_of_no_effect(task: Task, grid: Grid) -> None:
     effects: dict[Axis, float] = {}
     for axis, _ in grid.axes if task.has_model else ():
         # Effects depend on other axes too: the larger of two geoms' frictions decides.
-        for shift in [shift for shift in points if axis in shift.axes][:MOST_PROBES]:
+        shifted = [shift for shift in points if axis in shift.axes]
+        for shift in shifted[:: 1 + len(shifted) // MOST_PROBES]:
             effects[axis] = max(effects.get(axis, 0.0), shift_effects(task, shift)[axis])
             if effects[axis] >= SMALL_EFFECT:
                 break

@@ -41,9 +41,6 @@ METHOD = ("agent", "solver", "formulation", "delta", "preset")
 SEED = "train_seed"
 """The column that tells the runs of one method on one task apart."""
 
-NAMED_PARTS = ("body_masses", "geom_frictions")
-"""Columns with changes of single parts of the model, as text."""
-
 LEVEL = 0.1
 """The share of the worst values whose mean is the CVaR."""
 
@@ -58,7 +55,7 @@ def shift_columns(columns: Iterable[str]) -> list[str]:
     """
     known = list(columns)
     axes = [str(axis) for axis in shift_axes(known)]
-    return [name for name in ("mass_mode", *axes, *NAMED_PARTS, "acting") if name in known]
+    return [name for name in ("mass_mode", *axes, "acting") if name in known]
 
 
 def fill_nominal(table: pl.DataFrame) -> pl.DataFrame:
@@ -68,13 +65,6 @@ def fill_nominal(table: pl.DataFrame) -> pl.DataFrame:
         for name, nominal in ((str(axis), axis.nominal) for axis in shift_axes(table.columns))
         if nominal is not None
     )
-
-
-def nominal_world(columns: Iterable[str], *, but: Iterable[str] = ()) -> pl.Expr:
-    """Which rows are of the world of training, apart from the columns ``but``."""
-    known = list(columns)
-    whole = (pl.col(name).is_null() for name in NAMED_PARTS if name in known)
-    return pl.all_horizontal(is_nominal(known, but=but), *whole)
 
 
 def nominal_returns(
@@ -87,7 +77,7 @@ def nominal_returns(
       key: the columns that name a run.
       episode_seeds: of the episodes that count, each once; by default all of them.
     """
-    rows = table.filter(nominal_world(table.columns), pl.col("acting") == "mean")
+    rows = table.filter(is_nominal(table.columns), pl.col("acting") == "mean")
     if episode_seeds is not None:
         rows = rows.filter(pl.col("episode_seed").is_in(list(episode_seeds)))
         rows = rows.unique([*key, "episode_seed"], keep="first", maintain_order=True)

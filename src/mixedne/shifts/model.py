@@ -63,19 +63,6 @@ def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -
             physics.verify(model, nominal, factors, shift.mass_mode)
 
 
-def read_factors(model: mujoco.MjModel, nominal: mujoco.MjModel, parameter: str) -> list[Array]:
-    """What a model's physics holds of a parameter, relative to the nominal model.
-
-    An array for each that the parameter multiplies; 1 where the nominal number is 0.
-    """
-    physics = next(physics for entry, physics in PHYSICAL if entry.name == parameter)
-    pairs = zip(physics.arrays(model), physics.arrays(nominal), strict=True)
-    return [
-        np.divide(found, before, out=np.ones_like(before), where=before != 0)
-        for found, before in pairs
-    ]
-
-
 def find_element(model: mujoco.MjModel, axis: Axis) -> int:
     """Which body, geom, joint or actuator of the model an axis is applied to."""
     kind, target = str(axis.entry.target), str(axis.target)

@@ -26,10 +26,6 @@ class Bounds(NamedTuple):
         """Raise unless ``value`` lies within."""
         check_number(name, value, **self._asdict())
 
-    def __str__(self) -> str:
-        low = f"above {self.above:g}" if self.at_least is None else f"{self.at_least:g}"
-        return f"{low} to {self.at_most:g}"
-
 
 class Spaces(Protocol):
     """What a channel may need to know of a task."""

@@ -20,12 +20,12 @@ from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import (
     METHOD,
     TASK,
-    nominal_world,
     over_episodes,
     over_shifts,
     shift_columns,
 )
 from mixedne.evaluation.table import SCHEMA, concat_tables, read_table
+from mixedne.shifts import is_nominal
 from mixedne.studies.folder import EVALUATION, StudyFolder
 from mixedne.studies.plan import PlannedRun
 
@@ -86,7 +86,7 @@ def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFr
         over_episodes(table, [*key, "identifier", *shifts]), [*key, "identifier"]
     ).select(*key, "identifier", mean="mean_return", worst="worst_return")
     run = ["identifier", "acting"]
-    nominal = over_episodes(table.filter(nominal_world(table.columns)), run)
+    nominal = over_episodes(table.filter(is_nominal(table.columns)), run)
     whole = scores.join(
         nominal.select(*run, nominal="mean_return"), on=run, how="left", nulls_equal=True
     )

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.evaluation.statistics import nominal_world
 from mixedne.reports.inputs import methods
 from mixedne.reports.inputs.files import Inputs
 from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
 from mixedne.reports.tables import LEARNING, LEARNING_RUNS, TRAINED, empty
+from mixedne.shifts import is_nominal
 
 POINTS = 60
 """Training returns of a run are averaged into at most so many stretches of equal length."""
@@ -74,7 +74,7 @@ def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
             pl.col("return_mean").alias("value"),
         )
 
-    tested = table.filter(nominal_world(table.columns), kind="evaluation").with_columns(
+    tested = table.filter(is_nominal(table.columns), kind="evaluation").with_columns(
         source=pl.lit("evaluation")
     )
     trained = _stretches(training, planned).with_columns(source=pl.lit("training"))

@@ -15,7 +15,6 @@ import polars as pl
 from mixedne.evaluation.estimators import Array, Bootstrap
 from mixedne.evaluation.statistics import (
     estimate_columns,
-    nominal_world,
     over_seeds,
     over_shifts,
 )
@@ -29,7 +28,7 @@ from mixedne.reports.tables import (
     SWEEPS,
     empty,
 )
-from mixedne.shifts import Axis, shift_axes
+from mixedne.shifts import Axis, is_nominal, shift_axes
 
 GROUP = ("task", "agent", "axis", "acting", "mass_mode")
 """Runs are compared within these, on the same shifts."""
@@ -63,7 +62,7 @@ def single_runs(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
 def along(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     """The rows of a sweep: all other axes nominal, and several values in the task."""
     name = str(axis)
-    rows = runs.filter(nominal_world(runs.columns, but=[name]), pl.col(name).is_not_null())
+    rows = runs.filter(is_nominal(runs.columns, but=[name]), pl.col(name).is_not_null())
     rows = rows.with_columns(axis=pl.lit(name), x=pl.col(name))
     return rows.filter(pl.col("x").n_unique().over("task", "acting", "mass_mode") > 1)
 
@@ -95,7 +94,7 @@ def maps(runs: pl.DataFrame) -> pl.DataFrame:
 def _crossed(runs: pl.DataFrame, axis_x: Axis, axis_y: Axis) -> pl.DataFrame:
     """The rows at the values of two axes that were tried together, and at the nominal ones."""
     names = str(axis_x), str(axis_y)
-    rows = runs.filter(nominal_world(runs.columns, but=names)).with_columns(
+    rows = runs.filter(is_nominal(runs.columns, but=names)).with_columns(
         axis_x=pl.lit(names[0]), axis_y=pl.lit(names[1]), x=pl.col(names[0]), y=pl.col(names[1])
     )
     both = rows.filter(
