@@ -206,28 +206,11 @@ def check_seeds(study: Study) -> None:
 _Reader = Callable[[str, Any], Any]
 
 
-<<<<<<< HEAD
 def _read(content: Mapping[str, Any], readers: Mapping[str, _Reader]) -> dict[str, Any]:
     """The values of a table; refuses fields that it does not have."""
     for name in content:
         check_choice("a field", name, readers)
     return {name: readers[name](name, value) for name, value in content.items()}
-=======
-def _read_grid(table: "_Table") -> Grid:
-    values: dict[str, Any] = dict(table.content)
-    with _at(table.place):
-        axes = list(values.pop("shifts", {}).items())
-        axes += [(name, values.pop(name)) for name in PARAMETERS if name in values]
-        for name, given in axes:
-            _refuse_booleans(name, given)
-        for name, kind in (("mass_mode", str), ("stochastic", bool)):
-            if name in values:
-                _check_kind(name, values[name], kind)
-        for name in ("episodes", "seed"):
-            if name in values:
-                values[name] = table.whole(name, None)
-        return Grid(axes, **values)
->>>>>>> shifts
 
 
 def _read_table(place: str, name: str, content: Mapping[str, Any]) -> Any:
