@@ -74,7 +74,7 @@ def test_titles_say_where_a_path_starts(paths: pl.DataFrame) -> None:
     marked = tables.mark_settings(paths.filter(pl.col("objective") == "x2y2"), "authors")
     given = marked.with_columns(pl.lit("1,-1").alias("start"))
     for table, title in (
-        (marked, "Path, start far from the equilibrium (authors' settings)"),
+        (marked, "Path, start far from the equilibrium\n(authors' settings)"),
         (given, "Path, start at (1,-1)"),
     ):
         assert saddle.draw(table, objective).axes[1].get_title() == title

@@ -43,7 +43,7 @@ def draw(paths: pl.DataFrame, objective: Objective) -> Figure:
         cases = paths.filter(pl.col("start") == start)
         name, _, settings = start.partition(" ")
         words = {"far": "far from the equilibrium", "near": "near the equilibrium"}
-        where = f"start {words.get(name, f'at ({name})')} {settings}".rstrip()
+        where = f"start {words.get(name, f'at ({name})')}\n{settings}".rstrip()
         draw_values(left, cases, objective)
         left.set_title(f"Objective, {where}")
         draw_plane(right, cases, objective)
