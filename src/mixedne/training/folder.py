@@ -79,7 +79,7 @@ class RunFolder:
             newest += 1
             folder = cls(path(newest))
             with contextlib.suppress(FileExistsError):
-                _make_folder(folder.path, exist_ok=False)
+                folder._make(folder.path, exist_ok=False)
                 folder._is_new_folder = True
                 return folder
 
@@ -91,7 +91,7 @@ class RunFolder:
         if not is_new_run:
             self._check(config, resume=resume)
         self._is_new_folder |= not self.path.exists()
-        _make_folder(self.checkpoints, exist_ok=True)
+        self._make(self.checkpoints, exist_ok=True)
         self._take_lock()
         self._is_new_run = is_new_run
         for path in unfinished_files(self.path, _STEMS):
@@ -126,6 +126,16 @@ class RunFolder:
         for name, policy in _named(policies):
             if policy is not None:
                 save_policy(self.path, policy, name)
+
+    def _make(self, path: Path, *, exist_ok: bool) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=exist_ok)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise InvalidInputError(
+                f"the output folder {self.path} cannot be made: {error.strerror}"
+            ) from None
 
     def _is_bare(self) -> bool:
         """Whether it holds nothing, or only what is left of a start that was killed at once."""
@@ -195,14 +205,3 @@ def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _named(players: Players) -> list[tuple[str, Any]]:
     return [("policy", players.agent), ("adversary", players.adversary)]
-
-
-def _make_folder(path: Path, *, exist_ok: bool) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=exist_ok)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise InvalidInputError(
-            f"the output folder {path} cannot be made: {error.strerror}"
-        ) from None

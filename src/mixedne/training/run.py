@@ -119,8 +119,6 @@ def train_runs(
     check_compatible(configs)
     for config in configs:
         check_time_limit(config)
-        if gap := learning_gap(config):
-            warnings.warn(gap, stacklevel=2)
     folders: list[RunFolder] = []
     trainer: Trainer | None = None
     try:
@@ -129,6 +127,8 @@ def train_runs(
                 RunFolder.default(config, resume=resume) if out is None else RunFolder(Path(out))
             )
             folders[-1].open(config, resume=resume)
+            if gap := learning_gap(config):
+                warnings.warn(gap, stacklevel=2)
         with _interruptions() as interrupted:
             trainer = Trainer(configs, folders)
             trainer.begin(resume=resume)
