@@ -12,6 +12,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.reports import style, tables
 from mixedne.reports.figures import draw_figures, ticks
 from mixedne.reports.figures.canvas import solver_styles
+from mixedne.reports.figures.curves import RUN
 from mixedne.reports.style import further_style
 from mixedne.shifts import PARAMETERS, Axis
 from mixedne.tasks.toy import NOMINAL_RHO
@@ -94,6 +95,7 @@ def test_one_player_beside_two(report: tables.Report, figures: dict[str, Figure]
     expected = wanted(alone, curve="{label}, one player (δ = 0)")
     expected |= wanted(robust, curve="{label}, two players (δ = 0.1)") | published(report)
     assert points(figures["one-player-ddpg-mass"].axes) == expected
+    assert "sampling without an adversary" in note(figures["one-player-ddpg-mass"])
 
 
 def test_published_curves_are_grey_and_others_are_not(figures: dict[str, Figure]) -> None:
@@ -143,6 +145,26 @@ def test_one_seed_has_a_line_and_no_band(report: tables.Report) -> None:
     assert points(figure.axes) == wanted(alone)
     assert not any(axes.collections for axes in figure.axes)
     assert "one seed: no interval" in note(figure)
+    assert tables.INTERVALS["mean"] not in note(figure)
+
+
+@pytest.mark.parametrize("seeds", [2, 4])
+def test_few_seeds_are_thin_lines_and_no_band(report: tables.Report, seeds: int) -> None:
+    rows = chosen(report, "mass").filter(pl.col("agent") == "sac", pl.col("task") == TASKS[0])
+    rows = rows.with_columns(seeds=seeds)
+    runs = pl.concat(
+        rows.with_columns(pl.col("value") + 10.0 * n, run=pl.lit(f"{n}")) for n in range(seeds)
+    ).select(list(tables.SWEEP_RUNS))
+    ((_, figure),) = draw_figures(tables.Report(sweeps=rows, sweep_runs=runs))
+    (axes,) = figure.axes
+    assert not axes.collections
+    thin = [line for line in axes.lines if line.get_label() == RUN]
+    (bold,) = own_lines(axes)
+    assert len(thin) == seeds
+    assert all(line.get_linewidth() < bold.get_linewidth() for line in thin)
+    drawn = sorted(spots(line)[0][1] for line in thin)
+    assert drawn == pytest.approx([rows.sort("x")["value"][0] + 10.0 * n for n in range(seeds)])
+    assert "Thin: single runs, where fewer than 5 seeds allow no band." in note(figure)
     assert tables.INTERVALS["mean"] not in note(figure)
 
 

@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.estimators import Bootstrap, Student, cvar
 from mixedne.evaluation.statistics import grid_summary, shift_summary
+from mixedne.evaluation.table import episode_seed
 from mixedne.files import write_table
 from mixedne.reports import tables
 from mixedne.reports.inputs.collect import collect
@@ -445,6 +446,29 @@ def test_a_study_and_its_search(tmp_path: Path) -> None:
         means = [mean for its, mean in listed.values() if its == eta]
         assert row["value"] == pytest.approx(np.mean(means))
         assert (row["setting_x"], row["setting_y"], row["seeds"]) == ("eta", None, 2)
+
+
+def test_a_report_shows_the_number_that_a_search_chose_by(tmp_path: Path) -> None:
+    grid = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None, "episodes": 3, "seed": 1}
+    seeds = [episode_seed(1, episode) for episode in range(3)]
+    runs, wanted = [], {}
+    for name, eta in (("a", 1e-3), ("b", 1e-4)):
+        folder = tmp_path / "runs" / name
+        table = pretend_evaluated(folder, shifts(mass=(1.0, 2.0)), solver="gad", eta=eta)
+        own = table.filter(mass=1.0).head(3).with_columns(episode_seed=pl.Series(seeds))
+        # Later the run was evaluated in other worlds, and with other episodes.
+        other = own.with_columns(
+            pl.lit("torso=5.0").alias("body_masses"), pl.lit(1e6).alias("return")
+        )
+        write_table(pl.concat([table, other, own]), folder / "evaluation.parquet", "1")
+        wanted[eta] = own["return"].mean()
+        fields = json.loads((folder / "config.json").read_text())
+        runs.append({"run": name, "configuration": fields, "evaluations": [grid]})
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "mine.json").write_text(json.dumps({"runs": runs}))
+    (tmp_path / "studies" / "mine-chosen.json").write_text(json.dumps({"choices": []}))
+    found = collect([tmp_path]).searches
+    assert dict(found.select("x", "value").iter_rows()) == wanted
 
 
 def test_how_it_was_made(made: tuple[Path, pl.DataFrame]) -> None:

@@ -146,12 +146,6 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
             f"The summary of {task} against {short_axis(axis)} is without {list_words(left_out)}, "
             "which lack shifts that most runs have."
         )
-    single = runs.filter(
-        pl.col("body_masses").is_not_null() | pl.col("geom_frictions").is_not_null()
-    )
-    if single.height:
-        episodes = single["episodes"].sum()
-        yield f"{episodes} episodes with single bodies or geoms changed are not drawn."
 
 
 def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Provenance:
