@@ -11,5 +11,6 @@ LANES = 8
 
 def compile_key(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What the program of a configuration depends on; without thermal noise it is another one."""
-    untraced = {name: v for name, v in fields.items() if not SETTINGS[name].traced}
-    return {**untraced, "sigma0 > 0": fields["sigma0"] > 0}
+    traced = {name for name, known in SETTINGS.items() if known.traced}
+    fixed = {name: value for name, value in fields.items() if name not in traced}
+    return {**fixed, "sigma0 > 0": fields["sigma0"] > 0}

