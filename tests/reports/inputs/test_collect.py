@@ -16,8 +16,8 @@ from polars.testing import assert_frame_equal
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.estimators import Bootstrap, Student, cvar
+from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import grid_summary, shift_summary
-from mixedne.evaluation.table import episode_seed
 from mixedne.files import write_table
 from mixedne.reports import tables
 from mixedne.reports.inputs.collect import collect
