@@ -300,7 +300,7 @@ def some_batches(agent: Agent) -> Batches | None:
 def test_the_protocol(name: str) -> None:
     """Any agent: gradients in the players' shapes, a steady carry, metrics that are numbers."""
     agent = AGENTS[name]()
-    batches, key = some_batches(agent), jax.random.key(1)
+    batches = some_batches(agent)
     players, critic = agent.init(jax.random.key(0))
     again, _ = agent.init(jax.random.key(0))
     same(players, again)
@@ -309,7 +309,7 @@ def test_the_protocol(name: str) -> None:
     @jax.jit
     def step(carry: Any, players: Players) -> tuple[Any, Players, dict[str, jax.Array]]:
         oracle = agent.oracle(batches)
-        carry = oracle.begin(key, carry, players, None)
+        carry = oracle.begin(jax.random.key(1), carry, players, None)
         gradients = oracle.gradients(carry, players, None)
         carry = oracle.end(carry, players)
         return carry, gradients, agent.finish(carry, players, batches)[1]
