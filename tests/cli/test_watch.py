@@ -37,7 +37,7 @@ def test_json_keeps_its_contract(
     said = json.loads(capsys.readouterr().out)
     assert said["task"] == PENDULUM
     assert said["run"] == "pendulum"
-    assert said["shift"] == "mass × 1.5, friction × 1, action noise 0.1"
+    assert said["shift"] == "mass × 1.5, action noise 0.1"
     assert said["file"] == str(out)
     assert said["frames"] == said["length"] + 1
     assert main(["evaluate", str(run), *shift, "--episodes", "2"]) == 0
@@ -47,6 +47,7 @@ def test_json_keeps_its_contract(
     caption = read_caption(out)
     assert caption is not None
     assert caption["return"] == said["return"]
+    assert caption["shifts"] == {"mass": 1.5, "noise": 0.1}
     assert {path.name for path in tmp_path.iterdir()} == {"pendulum", "video.mp4"}
 
     # Nothing is overwritten unless asked.
@@ -69,7 +70,7 @@ def test_what_changes_nothing_is_said(
     assert main(["watch", str(run), *arguments]) == 0
     said = capsys.readouterr()
     assert f"mixedne: friction changes nothing in {PENDULUM}" in said.err
-    assert said.out.startswith(f"{PENDULUM}, mass × 1, friction × 0.5, action noise 0: return ")
+    assert said.out.startswith(f"{PENDULUM}, friction × 0.5: return ")
     assert f"The video is {out}" in said.err
 
 
@@ -84,7 +85,7 @@ def test_what_changes_nothing_is_said(
         (["RUN", "--out", "a.mp4", "--mass", "paper"], "--mass"),
         (["RUN", "--out", "a.mp4", "--size", "big"], "size must be WIDTHxHEIGHT"),
         (["RUN", "--out", "a.mp4", "--size", "99x99"], "size must be even numbers, not 99x99"),
-        (["RUN", "--out", "a.mp4", "--body-mass", "pole"], "must be NAME=FACTOR, not 'pole'"),
+        (["RUN", "--out", "a.mp4", "--body-mass", "pole"], "must be NAME=NUMBERS, not 'pole'"),
         (["RUN", "--out", "a.mp4", "--camera", "track"], "has no camera 'track'"),
         (["RUN", "--out", "a.mp4", "--task", "toy"], "but toy has 1 and 1"),
     ],

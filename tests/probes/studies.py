@@ -187,13 +187,10 @@ def table_of(runs: Sequence[PlannedRun], returns: Sequence[float], **columns: An
             "friction": 1.0,
             "noise": 0.0,
             "rho": None,
-            "body_masses": None,
-            "geom_frictions": None,
             "acting": "mean",
             "return": value,
             **columns,
         }
         for run, value in zip(runs, returns, strict=True)
     ]
-    kinds = {"rho": pl.Float64, "body_masses": pl.String, "geom_frictions": pl.String}
-    return pl.DataFrame(rows, schema_overrides=kinds)
+    return pl.DataFrame(rows, schema_overrides={"rho": pl.Float64})
