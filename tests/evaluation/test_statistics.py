@@ -79,7 +79,7 @@ def test_different_worlds_are_not_pooled() -> None:
         episodes([5.0]).with_columns(pl.lit(5.0).alias("mass[torso]")),
     )
     means = seed_means(pl.concat([nominal, heavy], how="diagonal"))
-    assert means.select("mass[torso]", "mean_return").rows() == [(None, 2.0), (5.0, 5.0)]
+    assert means.select("mass[torso]", "mean_return").rows() == [(1.0, 2.0), (5.0, 5.0)]
 
 
 def test_a_shift_that_is_absent_or_null_is_nominal() -> None:
@@ -102,8 +102,8 @@ def test_the_nominal_return_has_no_other_row_in_it() -> None:
     wanted = episodes([1.0, 2.0, 9.0]).with_columns(count)
     others = [
         episodes([100.0], mass=2.0),
-        episodes([100.0], body_masses="torso=5.0"),
-        episodes([100.0], geom_frictions="floor=2.0"),
+        episodes([100.0]).with_columns(pl.lit(5.0).alias("mass[torso]")),
+        episodes([100.0]).with_columns(pl.lit(5.0).alias("mass[torso]:abs")),
         episodes([100.0], acting="stochastic"),
         episodes([100.0]).with_columns(pl.lit(0.5).alias("friction[floor]")),
     ]

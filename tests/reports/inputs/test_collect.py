@@ -457,10 +457,10 @@ def test_a_report_shows_the_number_that_a_search_chose_by(tmp_path: Path) -> Non
         table = pretend_evaluated(folder, shifts(mass=(1.0, 2.0)), solver="gad", eta=eta)
         own = table.filter(mass=1.0).head(3).with_columns(episode_seed=pl.Series(seeds))
         # Later the run was evaluated in other worlds, and with other episodes.
-        other = own.with_columns(
-            pl.lit("torso=5.0").alias("body_masses"), pl.lit(1e6).alias("return")
+        other = own.with_columns(pl.lit(5.0).alias("mass[torso]"), pl.lit(1e6).alias("return"))
+        write_table(
+            pl.concat([table, other, own], how="diagonal"), folder / "evaluation.parquet", "1"
         )
-        write_table(pl.concat([table, other, own]), folder / "evaluation.parquet", "1")
         wanted[eta] = own["return"].mean()
         fields = json.loads((folder / "config.json").read_text())
         runs.append({"run": name, "configuration": fields, "evaluations": [grid]})
