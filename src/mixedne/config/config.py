@@ -68,7 +68,9 @@ class Config:
     delta: float = setting(
         0.1, "δ, the adversary's share; 0 is the one-player agent.", {"at_least": 0, "below": 1}
     )
-    preset: str = setting("paper", "Where the defaults below come from.", choices=PRESETS)
+    preset: str = setting(
+        "paper", "Where the defaults below come from: paper or authors.", choices=PRESETS
+    )
     steps: int = setting(500_000, "Environment steps; for vpg, outer steps of the solver.", COUNT)
     seed: int = setting(0, "Fixes the run.", {"at_least": 0, "at_most": MAX_SEED}, traced=True)
 
