@@ -116,7 +116,7 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
         for place in places:
             place.mkdir()
             monkeypatch.setenv("TMPDIR", str(place))
-            nodes.append(cluster.add_node(num_cpus=1, include_dashprogress=False))
+            nodes.append(cluster.add_node(num_cpus=1, include_dashboard=False))
         options = ("--executor", "ray", "--address", cluster.address, "--workers", "2")
         process = start_study(laboratory, study, tmp_path / "ray", *options)
         for place in places:  # both work, and the second has got somewhere

@@ -109,6 +109,7 @@ def _measure_training() -> tuple[float, float]:
     policies = make_policies(config, task, agent.policy_head, state.players, normaliser)
     collector = Collector(task, formulation, layout.columns, 0, exploration=config.sigma)
     try:
+        collector.start()
         collecting = _fastest(lambda: collector.collect(policies, 100, 0, at_random=False)) / 100
     finally:
         collector.close()
