@@ -22,6 +22,7 @@ from toy_optimum import optimal_return
 from mixedne.evaluation.estimators import Student
 from mixedne.evaluation.statistics import seed_means, shift_summary
 from mixedne.evaluation.table import read_table
+from mixedne.metrics import read_metrics
 from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.figures.curves import Axis, Curve, Panel, draw_panels
 from mixedne.reports.names import ACTING as ACTING_WORDS
@@ -30,7 +31,6 @@ from mixedne.reports.style import Style
 from mixedne.reports.tables import INTERVALS
 from mixedne.shifts import PARAMETERS
 from mixedne.tasks.toy import NOMINAL_RHO
-from mixedne.training.metrics import read_metrics
 
 SOLVERS = {solver: STYLES[solver] for solver in ("mixedne-ld", "gad", "extra-adam")}
 DELTAS = (0.1, 0.0)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixedne import InvalidInputError
+from mixedne.files import read_json, write_json
 from mixedne.policies import HEADS, Policy, PolicySpec, load_policy, save_policy
 
 
@@ -136,8 +137,7 @@ def test_acting_needs_no_jax(tmp_path: Path) -> None:
 
 
 def rewrite(folder: Path, **changes: Any) -> None:
-    meta = json.loads((folder / "policy.json").read_text())
-    (folder / "policy.json").write_text(json.dumps({**meta, **changes}))
+    write_json(folder / "policy.json", {**read_json(folder / "policy.json"), **changes})
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def rewrite(folder: Path, **changes: Any) -> None:
     [
         (lambda f: (f / "policy.json").unlink(), "policy.json is missing"),
         (lambda f: (f / "policy.safetensors").unlink(), "policy.safetensors is missing"),
-        (lambda f: (f / "policy.json").write_text("{"), "is no policy description"),
-        (lambda f: (f / "policy.json").write_text("[1]"), "is no policy description"),
-        (lambda f: (f / "policy.json").write_bytes(b"\xff\xfe"), "is no policy description"),
+        (lambda f: (f / "policy.json").write_text("{"), "is damaged or no JSON file"),
+        (lambda f: (f / "policy.json").write_text("[1]"), "must hold a JSON object"),
+        (lambda f: (f / "policy.json").write_bytes(b"\xff\xfe"), "is damaged or no JSON file"),
         (lambda f: rewrite(f, format_version=2), "format_version must be 1, not 2"),
         (lambda f: rewrite(f, activation="__import__"), "activation must be one of"),
         (lambda f: rewrite(f, head="sin"), "head must be one of"),
@@ -164,9 +164,9 @@ def rewrite(folder: Path, **changes: Any) -> None:
         (lambda f: rewrite(f, action_high=[1, 1e300]), "the action box must lie within"),
         (
             lambda f: (f / "policy.json").write_text("[" * 100_000 + "]" * 100_000),
-            "is no policy description",
+            "is damaged or no JSON file",
         ),
-        (lambda f: (f / "policy.json").write_text("1" * 5000), "is no policy description"),
+        (lambda f: (f / "policy.json").write_text("1" * 5000), "is damaged or no JSON file"),
         (lambda f: rewrite(f, action_low=[5, 5]), "action_low must be below action_high"),
         (lambda f: rewrite(f, surprise=1), "a field of policy.json must be one of"),
         (
@@ -187,6 +187,40 @@ def test_a_damaged_or_foreign_file_is_refused(damage: Any, message: str, tmp_pat
     with pytest.raises(InvalidInputError) as refusal:
         load_policy(tmp_path)
     assert message in str(refusal.value)
+
+
+@pytest.mark.filterwarnings("ignore:.*carries no digest")  # the key "sha256" itself was altered
+@pytest.mark.parametrize("name", ["policy.json", "policy.safetensors"])
+def test_no_altered_byte_is_loaded_in_silence(name: str, tmp_path: Path) -> None:
+    policy = make(normaliser=True)
+    save_policy(tmp_path, policy)
+    file = tmp_path / name
+    content = file.read_bytes()
+    generator = np.random.default_rng(0)
+    places = generator.choice(len(content), 400, replace=len(content) < 400)
+    loaded = 0
+    for place, bit in zip(places, generator.integers(8, size=400), strict=True):
+        altered = bytearray(content)
+        altered[place] ^= 1 << bit
+        file.write_bytes(altered)
+        try:
+            found = load_policy(tmp_path)
+        except InvalidInputError:
+            continue
+        loaded += 1  # white space became other white space
+        assert content[place : place + 1].isspace()
+        assert found.spec == policy.spec
+    assert loaded < 100
+
+
+def test_a_policy_of_an_older_version_is_loaded_with_a_warning(tmp_path: Path) -> None:
+    save_policy(tmp_path, make())
+    file = tmp_path / "policy.json"
+    document = json.loads(file.read_text())
+    del document["sha256"], document["safetensors_sha256"]
+    file.write_text(json.dumps(document))
+    with pytest.warns(UserWarning, match=r"policy.json .* carries no digest"):
+        load_policy(tmp_path)
 
 
 def test_numbers_that_are_not_finite_are_refused() -> None:

@@ -3,8 +3,9 @@
     python benchmarks/own/replay.py [--transitions 1000000] [--core 0]
 
 Sampling is compared with the update that it feeds (two-player DDPG with MixedNE-LD, K = 1), and a
-checkpoint with the training between two of them (10 000 steps at the speed measured here). The file
-goes into the current folder for the time being. One core. Prints one line of JSON.
+checkpoint with the training between two of them (10 000 steps at the speed measured here). Reading
+and checking the whole replay, as on resumption, is timed as well. The file goes into the current
+folder for the time being. One core. Prints one line of JSON.
 """
 
 import argparse
@@ -71,14 +72,20 @@ def main() -> None:
         run.save()
         checkpoints = []
         for _ in range(5):
-            run.experience._checked = replay.count - config.checkpoint_every
+            replay.append(block[: config.checkpoint_every])
+            run.step = replay.count
             start = time.perf_counter()
-            run.step += 1
             run.save()
             checkpoints.append(time.perf_counter() - start)
+        replay._checksums.clear()
+        start = time.perf_counter()
+        replay.checksums()
+        verification = time.perf_counter() - start
         between = np.median(cycles) * config.checkpoint_every / config.collect_steps
+        gibibytes = folder.replay.stat().st_size / 2**30
         report = {
-            "gibibytes": round(folder.replay.stat().st_size / 2**30, 2),
+            "gibibytes": round(gibibytes, 2),
+            "verification_seconds_per_gibibyte": round(verification / gibibytes, 2),
             "sampling_milliseconds": round(1e3 * float(np.median(sampling)), 3),
             "update_milliseconds": round(1e3 * float(np.median(updates)), 3),
             "sampling_share": round(float(np.median(sampling) / np.median(updates)), 3),

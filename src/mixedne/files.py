@@ -1,14 +1,21 @@
-"""Writing files so that nothing is ever half-written or overwritten by accident."""
+"""Files that are never half-written, overwritten by accident, or damaged without notice.
+
+Digests find damage. They prove nothing about who wrote a file: whoever can alter it can also
+write a digest that fits.
+"""
 
 import contextlib
+import hashlib
+import json
 import os
 import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mixedne.errors import InvalidInputError
 
@@ -37,6 +44,49 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
             _synchronise(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON file that carries a digest of its own content."""
+    sealed = {**document, "sha256": _content_digest(document)}
+    with write_beside(path) as temporary:
+        temporary.write_text(json.dumps(sealed, indent=2) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """What ``write_json`` wrote; anything else is refused.
+
+    Files of older versions, which carry no digest, are read with a warning.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidInputError(f"{path} is damaged or no JSON file: {reason}") from None
+    if not isinstance(document, dict):
+        raise InvalidInputError(f"{path} is damaged: it must hold a JSON object")
+    written = document.pop("sha256", None)
+    if written is None:
+        warnings.warn(
+            f"{path.name} is of an older version and carries no digest: damage to it would not "
+            "be noticed",
+            stacklevel=2,
+        )
+    elif written != _content_digest(document):
+        raise InvalidInputError(f"{path} is damaged: its content does not match its digest")
+    return document
+
+
+def _content_digest(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def unfinished_files(folder: Path, stems: str) -> list[Path]:

@@ -2,7 +2,8 @@
 
 A policy is two files in a folder. ``policy.json`` says what the network looks like, how
 observations are normalised and which box the actions live in; ``policy.safetensors`` holds
-the numbers. Loading them runs no code, and acting needs neither JAX nor the training code.
+the numbers, and ``policy.json`` their digest. Loading them runs no code, and acting needs neither
+JAX nor the training code.
 
 The network is a multilayer perceptron: normalise, then for every hidden layer
 
@@ -18,8 +19,8 @@ and a head that gives an action in [−1, 1], which is rescaled to the task's bo
 """
 
 import dataclasses
+import hashlib
 import itertools
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save_file
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.files import write_beside
+from mixedne.files import digest, read_json, write_beside, write_json
 from mixedne.names import ACTIVATIONS
 from mixedne.types import LAYER_NORM_EPSILON
 
@@ -193,13 +194,13 @@ class Policy:
 
 
 def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
-    """Write ``NAME.json`` and ``NAME.safetensors``."""
-    meta = {"format_version": FORMAT_VERSION, **dataclasses.asdict(policy.spec)}
-    with write_beside(folder / f"{name}.safetensors") as temporary:
+    """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest."""
+    stored = folder / f"{name}.safetensors"
+    with write_beside(stored) as temporary:
         metadata = {"format_version": str(FORMAT_VERSION)}
         save_file(dict(policy.tensors), temporary, metadata=metadata)
-    with write_beside(folder / f"{name}.json") as temporary:
-        temporary.write_text(json.dumps(meta, indent=2) + "\n")
+    document = {"format_version": FORMAT_VERSION, **dataclasses.asdict(policy.spec)}
+    write_json(folder / f"{name}.json", {**document, "safetensors_sha256": digest(stored)})
 
 
 def load_policy(path: str | Path, name: str = "policy") -> Policy:
@@ -208,16 +209,21 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
     for file in (described, stored):
         if not file.is_file():
             raise InvalidInputError(f"there is no policy at {path}: {file.name} is missing")
+    document = read_json(described)
+    written = document.pop("safetensors_sha256", None)
     try:
-        spec = _read_spec(json.loads(described.read_text()))
-    except InvalidInputError:
-        raise
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        spec = _read_spec(document)
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(f"{described} is no policy description: {error}") from None
     try:
-        tensors = load_file(stored)
+        content = stored.read_bytes()
+        tensors = load(content)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(f"{stored} is damaged or no safetensors file: {error}") from None
+    if written is not None and written != hashlib.sha256(content).hexdigest():
+        raise InvalidInputError(
+            f"{stored} is damaged: its digest is not the one that {described.name} holds"
+        )
     return Policy(spec, tensors)
 
 

@@ -20,7 +20,7 @@ from mixedne import Players, agents, optimizers, solvers
 from mixedne.agents import Batches, Transition
 from mixedne.agents.critics import batch_at
 from mixedne.games import make_formulation
-from mixedne.optimizers.langevin import standard_normal_like
+from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.solvers import Controls, ExtraArgs, Oracle, Solver, SolverState
 from mixedne.training.normaliser import no_normaliser
 from mixedne.training.off_policy import Plan, make_program
@@ -468,10 +468,11 @@ def test_the_program_makes_the_papers_steps() -> None:
     rows = jnp.concatenate(parts, axis=-1)
 
     key = jax.random.key(5)
-    normals_key, noise_key, _ = jax.random.split(jax.random.clone(key), 3)
-    shapes = jax.tree.map(lambda x: jnp.zeros((CAPACITY, *x.shape)), first.players)
+    normals_key, _ = jax.random.split(jax.random.clone(key))
     normals = jax.random.normal(normals_key, (CAPACITY, agent.normals_per_batch, N, A))
-    noise = standard_normal_like(noise_key, shapes)
+    flat, unravel = ravel_pytree(first.players)
+    bits = jax.random.bits(jax.random.key(6), (CAPACITY, flat.size + 1), jnp.uint32)
+    noise = jax.vmap(unravel)(normals_from_bits(bits[:, :-1]).astype(flat.dtype))
     feed = Feed(Batches(given.transitions, normals), noise)
     controls = [Controls(2, 0.05), Controls(3, 0.04), Controls(1, 0.03)]
     paper = Paper.like(first, feed)
@@ -483,9 +484,9 @@ def test_the_program_makes_the_papers_steps() -> None:
     padded = Controls(
         jnp.array([2, 3, 1, *5 * [1]], jnp.int32), jnp.array([0.05, 0.04, 0.03, *5 * [0.0]])
     )
-    update = make_program(agent, make_solver, columns, noisy=True)
+    update = make_program(agent, make_solver, columns)
     plan = Plan(jnp.asarray(3, jnp.int32), padded)
-    state, metrics = update(first, rows, no_normaliser(S), plan, key)
+    state, metrics = update(first, rows, bits, no_normaliser(S), plan, key)
     expected = agent.payoff(state.carry, state.players, given.transitions.observation[5])
     assert float(metrics["payoff"]) == pytest.approx(float(expected), rel=1e-9)
     carry = agent.init_carry(state.carry)._replace(batch=jnp.asarray(2 + 3 + 1))

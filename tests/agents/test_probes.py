@@ -11,12 +11,12 @@ import pytest
 from mixedne import Players
 from mixedne.config import configure
 from mixedne.games import make_formulation
+from mixedne.metrics import read_metrics
 from mixedne.policies import Policy, load_policy
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import formulation_of, make_agent
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.collection import transition_sizes
-from mixedne.training.metrics import read_metrics
 from mixedne.training.off_policy import OffPolicyUpdater
 from mixedne.training.replay import Layout
 from mixedne.training.run import train_config

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from scipy.stats import norm
 
 from mixedne.optimizers import langevin, rmsprop, sgld
-from mixedne.optimizers.langevin import standard_normal_like
+from mixedne.optimizers.langevin import normals_from_bits, standard_normal_like
 
 CHAINS = 200_000
 
@@ -133,6 +134,19 @@ def test_leaves_get_independent_noise(key: jax.Array) -> None:
     for draws in (a, b):
         assert abs(draws.mean()) < 4 / 1000**0.5
         assert abs(draws.std() - 1) < 4 / 2000**0.5
+
+
+def test_normals_from_bits_are_the_quantiles() -> None:
+    """Every one of the 2²³ values: finite, increasing, odd, and a normal quantile."""
+    k = np.arange(2**23, dtype=np.uint32)
+    normals = np.asarray(normals_from_bits(jnp.asarray(k << 9)), np.float64)
+    assert np.isfinite(normals).all()
+    assert (np.diff(normals) >= 0).all()
+    assert np.array_equal(normals, -normals[::-1])
+    expected = norm.ppf((k + 0.5) / 2**23)
+    assert np.abs(normals - expected).max() < 5e-5
+    assert normals.std() == pytest.approx(1, abs=1e-6)
+    assert np.mean(normals**4) == pytest.approx(3, abs=1e-4)
 
 
 @pytest.mark.parametrize(

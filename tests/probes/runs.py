@@ -13,7 +13,7 @@ from typing import Any
 
 from mixedne.cli.main import parse
 from mixedne.config import Config
-from mixedne.training.metrics import read_metrics
+from mixedne.metrics import read_metrics
 from probes.commands import COMMAND
 
 TIMES = ("seconds", "steps_per_second")

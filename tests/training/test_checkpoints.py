@@ -212,7 +212,7 @@ def test_a_checkpoint_of_another_version_is_refused_with_a_sentence(tmp_path: Pa
     with safe_open(file, framework="np") as opened:
         metadata = opened.metadata()
     save_file(load_file(file), file, {**metadata, "format_version": "1"})
-    with pytest.raises(InvalidInputError, match="format_version 1, not 2: its run cannot"):
+    with pytest.raises(InvalidInputError, match="format_version 1, not 3: its run cannot"):
         load_checkpoint(tmp_path)
 
 

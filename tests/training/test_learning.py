@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import mixedne
-from mixedne.training.metrics import read_metrics
+from mixedne.metrics import read_metrics
 
 SEEDS = 5
 

@@ -1,5 +1,6 @@
 """The replay: its window against a plain list, its file, and a disk that is full."""
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -233,12 +234,34 @@ def test_sampling_is_determined_by_the_generator() -> None:
     np.testing.assert_array_equal(out, first)
 
 
-def test_the_checksum_covers_what_came_last_also_round_the_end() -> None:
-    replay = Replay.create(None, 3, capacity=4, spare=2)
+def test_checksums_cover_the_window_also_round_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def expected(*edges: int) -> list[int]:
+        spans = itertools.pairwise(edges)
+        return [zlib.crc32(numbered(*span).astype("<f4").tobytes()) for span in spans]
+
+    monkeypatch.setattr("mixedne.training.replay.BLOCK", 3)
+    replay = Replay.create(None, 3, capacity=7, spare=2)
+    assert replay.checksums() == expected(0, 0)
     replay.append(numbered(0, 5))
-    assert replay.checksum(2) == zlib.crc32(numbered(2, 5).astype("<f4").tobytes())
-    replay.append(numbered(5, 9))  # rows 6, 7, 8 stand at the places of 0, 1, 2
-    assert replay.checksum(4) == zlib.crc32(numbered(4, 9).astype("<f4").tobytes())
-    assert replay.checksum(9) == zlib.crc32(b"")
-    with pytest.raises(InvalidInputError, match="does not hold transition 2"):
-        replay.checksum(2)
+    assert replay.checksums() == expected(0, 3, 5)
+    replay.append(numbered(5, 9))
+    assert replay.checksums() == expected(2, 3, 6, 9)
+    replay.append(numbered(9, 14))  # stands at the places of 0 to 4
+    assert replay.checksums() == expected(7, 9, 12, 14)
+
+
+@pytest.mark.parametrize("place", range(0, 12 * 7, 5))
+def test_checksums_find_every_altered_row_of_the_window(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mixedne.training.replay.BLOCK", 3)
+    shape = {"width": 3, "capacity": 7, "spare": 0}
+    replay = Replay.create(tmp_path / "replay.f32", **shape)
+    replay.append(numbered(0, 6))
+    replay.append(numbered(6, 12))
+    written = replay.checksums()
+    replay.close()
+    content = bytearray((tmp_path / "replay.f32").read_bytes())
+    content[place] ^= 1
+    (tmp_path / "replay.f32").write_bytes(content)
+    assert Replay.open(tmp_path / "replay.f32", **shape, count=12).checksums() != written

@@ -20,9 +20,11 @@ import pytest
 from mixedne.cli.main import main, parse
 from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.files import read_json, write_json
+from mixedne.metrics import read_metrics
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.folder import RunFolder
-from mixedne.training.metrics import MetricsWriter, read_metrics
+from mixedne.training.metrics import MetricsWriter
 from mixedne.training.run import train_config
 from mixedne.training.trainer import Status, Trainer
 from mixedne.training.training_run import TrainingRun
@@ -62,7 +64,6 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.raises(KilledError):
         train_config(config_of(LANGEVIN), out=out, watch=leave)
     assert [checkpoint.step for checkpoint in load_checkpoints(out / "checkpoint")] == [300, 250]
-    assert not (out / "policy.safetensors").exists()
     return out
 
 
@@ -213,6 +214,20 @@ def spoil_replay(out: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
+def flip_old_row(out: Path) -> None:
+    """One number of a transition that was collected before either checkpoint."""
+    path = out / "checkpoint" / "replay.f32"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def alter_metrics(out: Path) -> None:
+    """A digit of the first line becomes another."""
+    path = out / "metrics.jsonl"
+    path.write_text(path.read_text().replace('"step": 10,', '"step": 11,', 1))
+
+
 def add_garbage(out: Path) -> None:
     """Lines that a process wrote after its last checkpoint, the last one half."""
     with (out / "metrics.jsonl").open("a") as file:
@@ -239,7 +254,9 @@ def leave_litter(out: Path) -> None:
         (damage_both, "is damaged; going back to the one before", 10),
         (lose_replay, "cannot be used: the replay", 10),
         (cut_replay, "cannot be used: the replay", 10),
-        (spoil_replay, "cannot be used: the replay has lost transitions", 10),
+        (spoil_replay, "cannot be used: the replay has lost or altered transitions", 10),
+        (flip_old_row, "cannot be used: the replay has lost or altered transitions", 10),
+        (alter_metrics, "metrics.jsonl is damaged: line 1 does not match its checksum", 10),
         (add_garbage, None, 310),
         (lose_metrics, "metrics.jsonl has lost lines", 10),
         (leave_litter, None, 310),
@@ -278,6 +295,33 @@ def test_a_finished_run_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
         (out / name).unlink()
     assert resume(out) == ([], [])
     assert results(out) == results(whole)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["policy.safetensors", "adversary.json"])
+def test_a_damaged_policy_is_made_again(name: str, whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "run"))
+    flip(out / name)
+    resume(out)
+    assert contents(out) == contents(whole)
+
+
+def test_a_finished_run_is_not_trained_again_in_silence(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "run"))
+    flip(out / "policy.safetensors")
+    for path in (out / "checkpoint").glob("step-*"):
+        flip(path)
+    with pytest.raises(InvalidInputError, match="is damaged, and no checkpoint can make it whole"):
+        resume(out)
+    flip(out / "policy.safetensors")
+    flip(out / "metrics.jsonl")
+    with pytest.raises(InvalidInputError, match=r"metrics.jsonl is damaged: line \d+"):
+        resume(out)
 
 
 def test_a_finished_run_needs_its_checkpoints_no_more(whole: Path, tmp_path: Path) -> None:
@@ -360,17 +404,16 @@ def test_a_folder_with_other_things_is_not_taken(
 
 
 def test_a_run_of_a_later_format_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**config, "format_version": 2}))
+    write_json(run / "config.json", {**read_json(run / "config.json"), "format_version": 2})
     assert main(["train", *LANGEVIN, "--out", str(run), "--resume"]) == 2
     assert "has the format_version 2, not 1" in capsys.readouterr().err
 
 
 def test_other_versions_are_said(run: Path) -> None:
     path = run / "config.json"
-    config = json.loads(path.read_text())
+    config = read_json(path)
     config["versions"]["jax"] = "0.0.1"
-    path.write_text(json.dumps(config))
+    write_json(path, config)
     fields = {field.name: config[field.name] for field in dataclasses.fields(Config)}
     folder = RunFolder(run)
     with pytest.warns(UserWarning, match="began with other versions of its packages"):
@@ -393,7 +436,6 @@ def test_a_run_whose_rewards_are_spoilt_stops_with_a_sentence(tmp_path: Path) ->
     assert "the critic's loss or values are not finite" in said
     assert f"the checkpoint at step 100 is kept in {out / 'checkpoint'}" in said
     assert next(load_checkpoints(out / "checkpoint")).step == 100
-    assert not (out / "policy.safetensors").exists()
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -489,5 +531,10 @@ def test_numbers_that_json_lacks_become_null(empty_folder: RunFolder) -> None:
 
 
 def test_metrics_of_earlier_versions_are_read_by_their_new_names(tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").write_text('{"kind": "training", "temperature": 0.5}\n')
-    assert read_metrics(tmp_path) == [{"kind": "training", "noise_scale": 0.5}]
+    (tmp_path / "metrics.jsonl").write_text(
+        '{"format_version": 1, "kind": "training", "temperature": 0.5}\n'
+    )
+    with pytest.warns(UserWarning, match="carries no checksums"):
+        assert read_metrics(tmp_path) == [
+            {"format_version": 1, "kind": "training", "noise_scale": 0.5}
+        ]

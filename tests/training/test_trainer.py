@@ -11,8 +11,8 @@ import mixedne
 from mixedne import InvalidInputError
 from mixedne.cli.main import main
 from mixedne.config import configure
+from mixedne.metrics import read_metrics
 from mixedne.training.folder import RunFolder
-from mixedne.training.metrics import read_metrics
 
 TINY: dict[str, Any] = {
     **{"solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4, "collect_steps": 10},

@@ -14,9 +14,9 @@ import pytest
 from mixedne import InvalidInputError, load_policy, optimizers
 from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
+from mixedne.metrics import read_metrics
 from mixedne.solvers import Controls, mixedne_ld, solve
 from mixedne.training.assembly import make_vpg
-from mixedne.training.metrics import read_metrics
 from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.run import check_compatible, train_config, train_runs
 from mixedne.training.snapshot import is_finite, tree_tensors

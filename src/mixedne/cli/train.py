@@ -77,8 +77,8 @@ Examples:
 
     def run(self) -> None:
         """Train, with progress on stderr."""
+        from mixedne.metrics import last_evaluation
         from mixedne.training.folder import ExistingRunError
-        from mixedne.training.metrics import last_evaluation
         from mixedne.training.run import train_config
 
         config = self.config

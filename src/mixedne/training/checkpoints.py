@@ -26,7 +26,7 @@ from safetensors.numpy import load, save
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import unfinished_files, write_beside
 
-FORMAT_VERSION = "2"
+FORMAT_VERSION = "3"
 """The format_version of the files; a run cannot continue from those of another version."""
 
 DTYPES = (

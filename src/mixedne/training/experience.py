@@ -1,7 +1,7 @@
 """What an off-policy run has seen: the episode in progress, the replay, running moments.
 
 The environment steps of a run are collected in cycles of ``collect_steps``. A checkpoint does not
-copy the replay, which is a file of its own, but notes a checksum of the rows since the one before.
+copy the replay, which is a file of its own, but notes checksums of its window.
 """
 
 from pathlib import Path
@@ -41,8 +41,6 @@ class Experience:
         )
         self._moments = RunningMoments.empty(task.observation_size)
         self._replay: Replay | None = None
-        self._checked = 0
-        """Transitions up to here have their checksum in an earlier checkpoint."""
 
     @property
     def replay(self) -> Replay:
@@ -87,15 +85,13 @@ class Experience:
         }
 
     def notes(self) -> dict[str, Any]:
-        """The rest of a checkpoint; the next one's checksum begins where this one's ends."""
+        """The rest of a checkpoint."""
         notes: dict[str, Any] = {
             "observations": self._moments.count,
             "episode": self._collector.episode.number,
         }
         if self._replay is not None:
-            notes["checked_from"] = self._checked
-            notes["checksum"] = self._replay.checksum(self._checked)
-            self._checked = self._replay.count
+            notes["replay_checksums"] = self._replay.checksums()
         return notes
 
     def restore(self, step: int, tensors: dict[str, NDArray[Any]], notes: dict[str, Any]) -> None:
@@ -105,10 +101,10 @@ class Experience:
         """
         if step < self._config.steps:
             replay = Replay.open(self._path, *self._replay_shape(), count=step)
-            if replay.checksum(notes["checked_from"]) != notes["checksum"]:
+            if replay.checksums() != notes["replay_checksums"]:
                 replay.close()
-                raise InvalidInputError("the replay has lost transitions")
-            self._replay, self._checked = replay, replay.count
+                raise InvalidInputError("the replay has lost or altered transitions")
+            self._replay = replay
             self._collector.resume(notes["episode"], tensors["episode.actions"])
         mean, squares = tensors["moments.mean"], tensors["moments.squares"]
         self._moments = RunningMoments(notes["observations"], mean, squares)

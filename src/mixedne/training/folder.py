@@ -2,13 +2,12 @@
 
 ``config.json``         the full configuration, the command, the versions and the machine
 ``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
-``policy.*``            the agent, once trained; ``adversary.*`` likewise
+``policy.*``            the agent at the last checkpoint; ``adversary.*`` likewise
 ``checkpoint/``         the last two checkpoints, and while training the replay
 ``evaluation.parquet``  once evaluated
 """
 
 import contextlib
-import json
 import re
 import shutil
 import warnings
@@ -18,8 +17,8 @@ from typing import IO, Any, Self
 from mixedne.config import Config
 from mixedne.config.identity import command, default_folder, from_json, to_json
 from mixedne.errors import InvalidInputError
-from mixedne.files import unfinished_files, write_beside
-from mixedne.policies import policy_files, save_policy
+from mixedne.files import read_json, unfinished_files, write_json
+from mixedne.policies import load_policy, save_policy
 from mixedne.types import Players
 from mixedne.versions import machine, versions
 
@@ -113,13 +112,14 @@ class RunFolder:
             self._lock.close()
 
     def has_policies(self, players: Players) -> bool:
-        """Whether there is a policy for each of the players that exist."""
-        return all(
-            file.is_file()
-            for name, player in _named(players)
-            if player is not None
-            for file in policy_files(self.path, name)
-        )
+        """Whether there is a policy, undamaged, for each of the players that exist."""
+        try:
+            for name, player in _named(players):
+                if player is not None:
+                    load_policy(self.path, name)
+        except InvalidInputError:
+            return False
+        return True
 
     def write_policies(self, policies: Players) -> None:
         """Write the policies of the players that exist."""
@@ -180,14 +180,15 @@ class RunFolder:
             "machine": machine(),
             "versions": versions(*_PACKAGES),
         }
-        with write_beside(self.config) as temporary:
-            temporary.write_text(json.dumps(document, indent=2) + "\n")
+        write_json(self.config, document)
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The configuration of the run in a folder, and its versions."""
+    if not (path / "config.json").is_file():
+        raise InvalidInputError(f"the folder {path} is not empty and holds no run: choose another")
     try:
-        found = json.loads((path / "config.json").read_text())
+        found = read_json(path / "config.json")
         if found["format_version"] != FORMAT_VERSION:
             raise InvalidInputError(
                 f"{path}/config.json has the format_version {found['format_version']!r}, "
@@ -197,10 +198,8 @@ def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         return to_json(from_json(found)), found["versions"]
     except InvalidInputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidInputError(
-            f"the folder {path} is not empty and holds no run: choose another"
-        ) from None
+    except (KeyError, TypeError, AttributeError, OverflowError):
+        raise InvalidInputError(f"{path}/config.json is no run's configuration") from None
 
 
 def _named(players: Players) -> list[tuple[str, Any]]:

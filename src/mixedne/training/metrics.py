@@ -1,23 +1,16 @@
-"""The metrics of a run: sums between two lines, writing ``metrics.jsonl``, and reading it.
+"""The metrics of a run in training: sums between two lines, and writing ``metrics.jsonl``.
 
-``docs/algorithms.md`` says what each number means.
+``docs/algorithms.md`` says what each number means, and :mod:`mixedne.metrics` what a line is.
 """
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
+from mixedne.metrics import format_line, parse_metrics
 from mixedne.training.tensorboard import TensorBoard
-
-FORMAT_VERSION = 1
-"""The format_version of every line of ``metrics.jsonl``."""
-
-RENAMED = {"temperature": "noise_scale"}
-"""Keys of earlier versions, and what they are called now."""
 
 
 @dataclass
@@ -44,28 +37,35 @@ class MetricsWriter:
         """Nothing is written before ``open``."""
         self._path, self._tensorboard_folder = path, tensorboard
         self._tensorboard: TensorBoard | None = None
+        self._checksum = 0
         self.size = 0
         """Bytes that belong to the run; a killed process may have written more."""
 
-    def has_lost_lines(self, size: int) -> bool:
-        """Whether the file has fewer bytes than these."""
-        return self._size_now() < size
+    def check(self, size: int) -> None:
+        """Refuse a file whose first ``size`` bytes are not those that were written."""
+        content = self._path.read_bytes()[:size] if self._path.is_file() else b""
+        if len(content) < size or (content and not content.endswith(b"\n")):
+            raise InvalidInputError(f"{self._path} has lost lines")
+        metrics = parse_metrics(content)
+        if metrics.damage is not None:
+            raise InvalidInputError(f"{self._path} is damaged: {metrics.damage}")
+        self._checksum = metrics.checksum
 
     def open(self, step: int) -> None:
         """Remove what was written after the run's ``size``, and continue from ``step``."""
-        if self._size_now() > self.size:
+        self.check(self.size)
+        if self._path.is_file():
             with self._path.open("ab") as file:
                 file.truncate(self.size)
         if self._tensorboard_folder is not None:
             self._tensorboard = TensorBoard(self._tensorboard_folder, step)
 
     def write(self, *lines: dict[str, Any]) -> None:
-        """Append lines; numbers that JSON lacks become null."""
-        text = "".join(
-            json.dumps({"format_version": FORMAT_VERSION, **_finite(line)}) + "\n" for line in lines
-        )
+        """Append lines."""
         with self._path.open("ab") as file:
-            file.write(text.encode())
+            for line in lines:
+                text, self._checksum = format_line(line, self._checksum)
+                file.write(text.encode())
             self.size = file.tell()
         if self._tensorboard is not None:
             self._tensorboard.write(*lines)
@@ -74,31 +74,3 @@ class MetricsWriter:
         """Close the TensorBoard file."""
         if self._tensorboard is not None:
             self._tensorboard.close()
-
-    def _size_now(self) -> int:
-        return self._path.stat().st_size if self._path.is_file() else 0
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a run folder's metrics."""
-    try:
-        lines = (path / "metrics.jsonl").read_text().splitlines()
-        return [
-            {RENAMED.get(name, name): value for name, value in json.loads(line).items()}
-            for line in lines
-        ]
-    except (ValueError, AttributeError):
-        raise InvalidInputError(f"{path / 'metrics.jsonl'} is damaged") from None
-
-
-def last_evaluation(path: Path) -> list[dict[str, Any]]:
-    """The lines of a run's last evaluation, one for each shift."""
-    lines = [line for line in read_metrics(path) if line["kind"] == "evaluation"]
-    return [line for line in lines if line["step"] == lines[-1]["step"]]
-
-
-def _finite(line: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in line.items()
-    }

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
+from numpy.typing import NDArray
 
 from mixedne.agents import Agent, Batches, Transition
 from mixedne.agents.critics import batch_at
 from mixedne.config import Config
-from mixedne.optimizers.langevin import standard_normal_like
+from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.solvers import Carry, Controls, ExtraArgs, Oracle, Solver, SolverState
 from mixedne.training.assembly import make_solver
 from mixedne.training.normaliser import Normaliser
@@ -54,7 +56,9 @@ class Plan(NamedTuple):
 
 
 Metrics = dict[str, jax.Array]
-Program = Callable[[SolverState, Any, Normaliser, Plan, jax.Array], tuple[SolverState, Metrics]]
+Program = Callable[
+    [SolverState, Any, Any, Normaliser, Plan, jax.Array], tuple[SolverState, Metrics]
+]
 
 
 class OffPolicyUpdater:
@@ -68,12 +72,13 @@ class OffPolicyUpdater:
         self._agent = agent
         self._make_solver = functools.partial(make_solver, config)
         is_langevin = config.solver == "mixedne-ld"
-        noisy = is_langevin and config.sigma0 > 0
-        self._program = make_program(agent, self._make_solver, layout.columns, noisy=noisy)
+        self._is_noisy = is_langevin and config.sigma0 > 0
+        self._program = make_program(agent, self._make_solver, layout.columns)
         self.policy_head = agent.policy_head
         self.capacity = max(config.updates, config.inner_max if is_langevin else 2)
         """Minibatches that one call can hold."""
         self._rows = np.zeros((self.capacity, config.batch_size, layout.width), np.float32)
+        self._bits: NDArray[np.uint32] | None = None
 
     def init(self, seed: int) -> SolverState:
         """The state before the first update; its carry is the agent's critic state."""
@@ -94,11 +99,12 @@ class OffPolicyUpdater:
             random = generator(seed, Stream.MINIBATCH, call.first)
             shape = (call.minibatches, self._config.batch_size)
             run.replay.sample(random, shape, out=self._rows[: call.minibatches])
+            bits = self._noise_bits(call, seed, state.players) if self._is_noisy else None
             call_key = key(seed, Stream.UPDATE, call.first)
             state, found = self._program(
-                state, self._rows, run.normaliser, self._plan(call), call_key
+                state, self._rows, bits, run.normaliser, self._plan(call), call_key
             )
-            # Waiting for the result also frees the rows for the next call.
+            # Waiting for the result also frees rows and bits for the next call.
             metrics.append(_update_metrics(call, found))
         return [(state, metrics)]
 
@@ -118,6 +124,20 @@ class OffPolicyUpdater:
             )
             start = part.stop
 
+    def _noise_bits(self, call: Call, seed: int, players: Players) -> NDArray[np.uint32]:
+        """Random bits for the Langevin noise of each inner step, a row for each minibatch.
+
+        NumPy draws them: JAX's counter-based generator takes more time for them than the
+        program for making normals of them.
+        """
+        if self._bits is None:
+            size = sum(leaf.size for leaf in jax.tree.leaves(players))
+            self._bits = np.zeros((self.capacity, size + size % 2), np.uint32)
+        used = self._bits[: call.minibatches].view(np.uint64)
+        random = generator(seed, Stream.LANGEVIN, call.first).bit_generator
+        used[:] = random.random_raw(used.size).reshape(used.shape)
+        return self._bits
+
     def _plan(self, call: Call) -> Plan:
         steps = len(call.inner_steps)
         chain_steps = np.ones(self.capacity, np.int32)
@@ -131,31 +151,36 @@ def make_program(
     agent: Agent,
     make_solver: Callable[[Oracle, ExtraArgs | None], Solver],
     columns: Mapping[str, slice],
-    *,
-    noisy: bool,
 ) -> Program:
-    """Compile (state, rows, normaliser, plan, key) → (state, metrics).
+    """Compile (state, rows, bits, normaliser, plan, key) → (state, metrics).
 
     ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``.
-    ``noisy``: draw the noise of Langevin steps, in bulk. The state given is used up.
+    ``bits`` (capacity, parameters) become the noise of Langevin steps; None means no noise. The
+    state given is used up.
     """
 
     @functools.partial(jax.jit, donate_argnums=0)
     def program(
-        state: SolverState, rows: jax.Array, normaliser: Normaliser, plan: Plan, key: jax.Array
+        state: SolverState,
+        rows: jax.Array,
+        bits: jax.Array | None,
+        normaliser: Normaliser,
+        plan: Plan,
+        key: jax.Array,
     ) -> tuple[SolverState, Metrics]:
-        normals_key, noise_key, solver_key = jax.random.split(key, 3)
+        normals_key, solver_key = jax.random.split(key)
         transitions = _unpack(rows, columns, normaliser)
         capacity, batch, action_size = transitions.action.shape
         shape = (capacity, agent.normals_per_batch, batch, action_size)
         normals = jax.random.normal(normals_key, shape) if agent.normals_per_batch else None
         batches = Batches(transitions, normals)
-        noise = _noise(noise_key, state.players, capacity) if noisy else None
+        flat, unravel = ravel_pytree(state.players)
 
         def extra_args(carry: Carry) -> dict[str, Any]:
-            return {"noise": batch_at(noise, carry.batch - 1)}
+            own = batch_at(bits, carry.batch - 1)[: flat.size]
+            return {"noise": unravel(normals_from_bits(own).astype(flat.dtype))}
 
-        solver = make_solver(agent.oracle(batches), extra_args if noisy else None)
+        solver = make_solver(agent.oracle(batches), None if bits is None else extra_args)
 
         def controls_at(i: jax.Array) -> Controls:
             return jax.tree.map(lambda x: x[i], plan.controls)
@@ -182,12 +207,4 @@ def _unpack(rows: jax.Array, columns: Mapping[str, slice], normaliser: Normalise
         reward=rows[..., columns["reward"].start],
         terminated=rows[..., columns["terminated"].start],
         next_observation=normalised("next_observation"),
-    )
-
-
-def _noise(key: jax.Array, players: Players, capacity: int) -> Players:
-    """Standard normals in the shape of the players for every minibatch."""
-    return standard_normal_like(
-        key,
-        jax.tree.map(lambda x: jax.ShapeDtypeStruct((capacity, *x.shape), x.dtype), players),
     )

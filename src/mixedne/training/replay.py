@@ -12,6 +12,7 @@ moment when the next checkpoint has replaced it.
 """
 
 import functools
+import itertools
 import mmap
 import os
 import zlib
@@ -25,6 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 from mixedne.errors import InvalidInputError
 
 Array = NDArray[np.float32]
+
+BLOCK = 4096
+"""Transitions that share a checksum."""
 
 _DTYPE = np.dtype("<f4")
 
@@ -68,6 +72,7 @@ class Replay:
         self.count = count
         """The number of transitions ever appended: what a checkpoint must keep."""
         self.ring_size, self.width = rows.shape
+        self._checksums: dict[tuple[int, int], int] = {}
 
     @classmethod
     def create(cls, path: str | Path | None, width: int, capacity: int, spare: int) -> "Replay":
@@ -153,15 +158,22 @@ class Replay:
         # Wrapping does the ring's arithmetic, and NumPy then writes to out without a buffer.
         return np.take(self._rows, places + oldest, axis=0, out=out, mode="wrap")
 
-    def checksum(self, first: int) -> int:
-        """CRC-32 of the transitions from the ``first`` ever appended to the newest.
+    def checksums(self) -> list[int]:
+        """CRC-32 of the window, in blocks of ``BLOCK`` transitions ever appended.
 
-        A killed process loses no rows, because the system keeps them; a power cut may. Waiting
-        for the disk at every checkpoint would cost more than looking on resumption.
+        A killed process loses no rows, because the system keeps them; a power cut or a bad disk
+        may. Waiting for the disk at every checkpoint would cost more than looking on resumption.
         """
-        if not self.count - self.ring_size <= first <= self.count:
-            raise InvalidInputError(f"the replay does not hold transition {first} any more")
-        place, rows = first % self.ring_size, self.count - first
+        first = self.count - len(self)
+        inside = range(first // BLOCK * BLOCK + BLOCK, self.count, BLOCK)
+        spans = list(itertools.pairwise([first, *inside, self.count]))
+        known = self._checksums
+        # Blocks that are complete do not change, so each is read once.
+        self._checksums = {span: known.get(span) or self._checksum(*span) for span in spans}
+        return list(self._checksums.values())
+
+    def _checksum(self, first: int, stop: int) -> int:
+        place, rows = first % self.ring_size, stop - first
         before_end = min(rows, self.ring_size - place)
         checksum = zlib.crc32(self._rows[place : place + before_end].data)
         return zlib.crc32(self._rows[: rows - before_end].data, checksum)

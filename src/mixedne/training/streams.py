@@ -21,7 +21,9 @@ class Stream(enum.IntEnum):
     MINIBATCH = 3
     """Which transitions, by update."""
     UPDATE = 4
-    """Langevin noise, smoothing noise, sampled actions, by update."""
+    """Smoothing noise and sampled actions, by update; VPG's Langevin noise, too."""
+    LANGEVIN = 5
+    """Langevin noise of off-policy agents, by update."""
 
 
 def generator(seed: int, stream: Stream, counter: int) -> np.random.Generator:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mixedne.config import Config
 from mixedne.errors import InvalidInputError
+from mixedne.metrics import read_metrics
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import make_policies
@@ -83,16 +84,30 @@ class TrainingRun:
 
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest checkpoint that is whole, or start from nothing."""
-        newest = newest_step(self.folder.checkpoints) if resume else None
-        if newest == self.config.steps and self.folder.has_policies(self.state.players):
-            self.step = self.saved = newest
+        was_finished = resume and self._was_finished()
+        if was_finished and self.folder.has_policies(self.state.players):
+            read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
+            self.step = self.saved = self.config.steps
             self._is_complete = True
             return
         found = load_checkpoints(self.folder.checkpoints) if resume else iter(())
-        if not any(map(self._restore, found)) and self.experience is not None:
-            self.experience.start()
+        if not any(map(self._restore, found)):
+            if was_finished:
+                raise InvalidInputError(
+                    f"the finished run in {self.folder.path} is damaged, and no checkpoint can "
+                    "make it whole: train it again in another folder"
+                )
+            if self.experience is not None:
+                self.experience.start()
         self._first = (self.step, self.seconds)
         self._writer.open(self.step)
+
+    def _was_finished(self) -> bool:
+        """Whether the run in the folder came to its end; its checkpoints may be gone since."""
+        newest = newest_step(self.folder.checkpoints)
+        if newest is None and self.folder.metrics.is_file():
+            newest = max((line["step"] for line in read_metrics(self.folder.path)), default=None)
+        return newest == self.config.steps
 
     @property
     def is_active(self) -> bool:
@@ -100,10 +115,10 @@ class TrainingRun:
         return self.failure is None and self.step < self.config.steps
 
     def finish(self) -> None:
-        """Write the policies; the replay is needed no more."""
-        if not self._is_complete:
-            if self.saved != self.step:
-                self.save()
+        """Write what is not written yet; the replay is needed no more."""
+        if self.saved != self.step:
+            self.save()
+        elif not self._is_complete:
             self.folder.write_policies(self.policies())
         self.folder.replay.unlink(missing_ok=True)
 
@@ -257,7 +272,7 @@ class TrainingRun:
     # -- checkpoints ---------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint, and the policies as they are now."""
         tensors = self._finite_state()
         notes: dict[str, Any] = {
             "updates": self.updates,
@@ -273,6 +288,7 @@ class TrainingRun:
             notes |= self.experience.notes()
         save_checkpoint(self.folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
+        self.folder.write_policies(self.policies())
 
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")
@@ -284,8 +300,7 @@ class TrainingRun:
         """Continue from a checkpoint; False if the replay or the metrics that it needs are lost."""
         step, tensors, notes = checkpoint.step, checkpoint.tensors, checkpoint.notes
         try:
-            if step < self.config.steps and self._writer.has_lost_lines(notes["metrics_size"]):
-                raise InvalidInputError(f"{self.folder.metrics} has lost lines")
+            self._writer.check(notes["metrics_size"])
             if self.experience is not None:
                 self.experience.restore(step, tensors, notes)
         except InvalidInputError as error:

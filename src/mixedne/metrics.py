@@ -1,0 +1,93 @@
+"""The lines of ``metrics.jsonl``: each a JSON object that ends in a checksum.
+
+``crc32`` is that of the line without it, continued from the line before: so altered, lost,
+repeated and exchanged lines are found, but for lines that are lost at the end.
+"""
+
+import json
+import math
+import warnings
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mixedne.errors import InvalidInputError
+
+FILE = "metrics.jsonl"
+
+FORMAT_VERSION = 2
+"""The format_version of every line; those of version 1 carry no checksum."""
+
+RENAMED = {"temperature": "noise_scale"}
+"""Keys of earlier versions, and what they are called now."""
+
+_CHECKSUM = ', "crc32": '
+
+
+class Metrics(NamedTuple):
+    """The lines of a file, up to its end or to the first that is damaged."""
+
+    lines: list[dict[str, Any]]
+    damage: str | None = None
+    """What is wrong with the first line that is not among these."""
+    checksum: int = 0
+    """Of the last line."""
+
+
+def format_line(values: Mapping[str, Any], before: int) -> tuple[str, int]:
+    """A line and its checksum, after a line with the checksum ``before``.
+
+    Numbers that JSON lacks become null.
+    """
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
+    text = json.dumps({"format_version": FORMAT_VERSION, **finite})
+    checksum = zlib.crc32(text.encode(), before)
+    return f"{text[:-1]}{_CHECKSUM}{checksum}}}\n", checksum
+
+
+def parse_metrics(content: bytes) -> Metrics:
+    """The lines of a file's content; a last line without an end is still being written."""
+    lines: list[dict[str, Any]] = []
+    checksum = 0
+    *whole, _ = content.split(b"\n")
+    is_checked = not content.startswith(b'{"format_version": 1,')
+    if not is_checked:
+        warnings.warn(
+            f"{FILE} is of an older version and carries no checksums: damage to it would not be "
+            "noticed",
+            stacklevel=2,
+        )
+    for number, line in enumerate(whole, 1):
+        body, found, written = line.rpartition(_CHECKSUM.encode())
+        checksum = zlib.crc32(body + b"}", checksum)
+        if written != b"%d}" % checksum if is_checked else found:
+            return Metrics(lines, f"line {number} does not match its checksum", checksum)
+        try:
+            values = json.loads(line)
+            lines.append({RENAMED.get(key, key): value for key, value in values.items()})
+        except (ValueError, AttributeError, RecursionError):
+            return Metrics(lines, f"line {number} is no JSON object", checksum)
+        lines[-1].pop("crc32", None)
+    return Metrics(lines, None, checksum)
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a run folder's metrics; refuses damaged ones."""
+    path = folder / FILE
+    try:
+        metrics = parse_metrics(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    if metrics.damage is not None:
+        raise InvalidInputError(f"{path} is damaged: {metrics.damage}")
+    return metrics.lines
+
+
+def last_evaluation(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a run's last evaluation, one for each shift."""
+    lines = [line for line in read_metrics(folder) if line["kind"] == "evaluation"]
+    return [line for line in lines if line["step"] == lines[-1]["step"]]
