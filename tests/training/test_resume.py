@@ -23,9 +23,9 @@ from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricsWriter, read_metrics
-from mixedne.training.run import train_config
-from mixedne.training.trainer import Status, Trainer
+from mixedne.training.run import Status, train_config
 from mixedne.training.training_run import TrainingRun
+from mixedne.training.updates import make_updater
 from probes.runs import (
     EXTRA_ADAM,
     LANGEVIN,
@@ -452,12 +452,12 @@ def test_checkpoints_far_apart_need_no_room(tmp_path: Path) -> None:
     config = configure("InvertedPendulum", **wishes, checkpoint_every=10**12)
     folder = RunFolder(tmp_path / "run")
     folder.open(config, resume=False)
-    trainer = Trainer([config], [folder])
+    run = TrainingRun(config, folder, make_updater(config))
     try:
-        trainer.begin(resume=False)
+        run.begin(resume=False)
         assert folder.replay.stat().st_size == 3000 * (4 + 1 + 1 + 1 + 1 + 1 + 4) * 4
     finally:
-        trainer.close()
+        run.close()
         folder.close()
 
 
