@@ -162,8 +162,8 @@ class ActorCritic(ABC):
         def resample(key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
             return carry._replace(batch=carry.batch + 1)
 
-        gradients, begin = (functools.partial(f, batches) for f in (self.gradients, self.begin))
-        return Oracle(gradients, begin, resample, self.end)
+        gradients = functools.partial(self.gradients, batches)
+        return Oracle(gradients, functools.partial(self.begin, batches), resample, self.end)
 
     def finish(self, carry: CriticCarry, players: Players, batches: Batches) -> tuple[Any, Any]:
         """The critic state, and the metrics: sums, and the payoff on the last minibatch."""

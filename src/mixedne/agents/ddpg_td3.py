@@ -110,7 +110,8 @@ class DDPG(ActorCritic):
 
     def payoff(self, state: CriticState, players: Players, s: jax.Array) -> jax.Array:
         """Mean over observations s of Σ_branches w Q_1(s, ·) at both players' actions."""
-        return self.mean_value(state, *self.actions(players, s), s)
+        a, b = self.actions(players, s)
+        return self.mean_value(state, a, b, s)
 
     def mean_value(self, state: CriticState, a: Any, b: Any, s: jax.Array) -> jax.Array:
         """Mean of Σ_branches w Q_1(s, ·) at given actions."""

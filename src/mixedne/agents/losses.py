@@ -27,9 +27,7 @@ def critic_loss(values_t: Sequence[jax.Array], target_t: jax.Array) -> jax.Array
     return sum((jnp.square(target_t - value) for value in values_t), jnp.zeros_like(target_t))
 
 
-def expected_q(
-    q: Callable[[jax.Array], jax.Array], branches: Iterable[tuple[float, jax.Array]]
-) -> Any:
+def expected_q(q: Callable[..., Any], branches: Iterable[tuple[float, jax.Array]]) -> Any:
     """Σ w Q(s, ā) over the branches (w, ā) of a formulation.
 
     As a function of both players' parameters this is the deterministic policy gradient's

@@ -46,11 +46,6 @@ class SAC(ActorCritic):
     policy_head: str = "tanh-gaussian"
     normals_per_batch: int = 2  # for the actions at s' and at s
 
-    @property
-    def alpha_optimizer(self) -> optax.GradientTransformation:
-        """Adam."""
-        return optax.adam(self.alpha_learning_rate)
-
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
         """First networks; target critics start as copies."""
         policy_key, critic_key = jax.random.split(key)
@@ -59,7 +54,8 @@ class SAC(ActorCritic):
         phi = self.init_critics(critic_key, 2, self.action_size)
         alpha = self.initial_alpha if self.fixed_alpha is None else self.fixed_alpha
         log_alpha = jnp.log(jnp.asarray(alpha, jnp.float32))
-        moments = self.alpha_optimizer.init(log_alpha) if self.fixed_alpha is None else None
+        adam = optax.adam(self.alpha_learning_rate)
+        moments = adam.init(log_alpha) if self.fixed_alpha is None else None
         state = CriticState(phi, self.critic_optimizer.init(phi), phi, policy, log_alpha, moments)
         return Players(policy, None), state
 
@@ -75,7 +71,8 @@ class SAC(ActorCritic):
         _, log_prob = jax.vmap(self.sample, (None, 0, 0))(state.policy, s, normals[1])
         target = -float(self.action_size) if self.target_entropy is None else self.target_entropy
         gradient = jax.grad(alpha_loss)(state.log_alpha, log_prob.mean(), target)
-        step, moments = self.alpha_optimizer.update(gradient, state.alpha_optimizer)
+        adam = optax.adam(self.alpha_learning_rate)
+        step, moments = adam.update(gradient, state.alpha_optimizer)
         state = state._replace(log_alpha=state.log_alpha + step, alpha_optimizer=moments)
         return carry._replace(critic=state)
 
@@ -108,10 +105,18 @@ class SAC(ActorCritic):
         """An action a of π(s), and log π(a | s)."""
         return squashed_gaussian(apply_network(policy, s, self.activation), normal)
 
+    def min_q(self, phi: tuple[Network, ...], s: jax.Array, a: jax.Array) -> jax.Array:
+        """min_i Q_i(s, a)."""
+        return jnp.stack([self.q(critic, s, a) for critic in phi]).min()
+
     def payoff(self, state: CriticState, players: Players, s: jax.Array) -> jax.Array:
         """Mean over observations s of the smaller critic at the policy's mean action."""
-        mean_actions = jnp.zeros((len(s), self.action_size))
-        return self.soft_values(players.agent, state.critics, 0.0, s, mean_actions).mean()
+
+        def one(s: jax.Array) -> jax.Array:
+            action, _ = self.sample(players.agent, s, jnp.zeros(self.action_size))
+            return self.min_q(state.critics, s, action)
+
+        return jax.vmap(one)(s).mean()
 
     def soft_values(
         self, policy: Network, phi: Any, alpha: Any, s: jax.Array, normals: jax.Array
@@ -120,7 +125,6 @@ class SAC(ActorCritic):
 
         def one(s: jax.Array, normal: jax.Array) -> jax.Array:
             action, log_prob = self.sample(policy, s, normal)
-            min_q = jnp.stack([self.q(critic, s, action) for critic in phi]).min()
-            return soft_value(min_q, log_prob, alpha)
+            return soft_value(self.min_q(phi, s, action), log_prob, alpha)
 
         return jax.vmap(one)(s, normals)

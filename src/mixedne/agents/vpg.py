@@ -83,9 +83,7 @@ class VPG:
         """The oracle that plays episodes where the players stand."""
         return Oracle(self.gradients, self.begin, resample=self.begin)
 
-    def finish(
-        self, carry: RolloutCarry, players: Any, batches: Any
-    ) -> tuple[None, dict[str, Any]]:
+    def finish(self, carry: RolloutCarry, players: Any, batches: Any) -> tuple[None, Any]:
         """The metrics of a program's rollouts."""
         return None, {"returns": carry.returns, "rollouts": carry.rollouts}
 

@@ -55,9 +55,7 @@ class Formulation:
         """How many numbers of action the critic sees."""
         return action_size
 
-    def execute(
-        self, agent: Any, adversary: Any, chance: Any, where: Callable[..., Any] = np.where
-    ) -> Any:
+    def execute(self, agent: Any, adversary: Any, chance: Any, where: Any = np.where) -> Any:
         """The action that the world gets; ``chance`` is uniform on [0, 1)."""
         *others, last = self.branches(agent, adversary)
         executed, below = last.action, 1.0 - last.weight
