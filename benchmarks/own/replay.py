@@ -46,7 +46,7 @@ def main() -> None:
         updater = make_updater(config)
         run = TrainingRun(config, folder, updater)
         run.begin(resume=False)
-        if run.experience is None:
+        if run.experience is None or run.experience.replay is None:
             raise RuntimeError("an off-policy run has a replay")
         replay = run.experience.replay
         random = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mixedne import Players
+from mixedne import InvalidInputError, Players
 from mixedne.config import configure
 from mixedne.policies import Policy
 from mixedne.tasks import Task, resolve_task
@@ -130,6 +130,19 @@ def test_a_time_limit_is_no_termination(recorder: Recorder) -> None:
     assert fields["next_observation"][[4, 7]].tolist() == [[1, 5], [2, 3]]
     assert fields["observation"][[5, 8]].tolist() == [[2, 0], [3, 0]]
     assert len(recorder.seeds) == 4
+
+
+def test_numbers_that_float32_cannot_hold_are_refused(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = collector()
+    players = Players(Constant(0.0, 0.0), Constant(0.0, 0.0))
+    made[0].play(players, 6, 0, at_random=False)
+    monkeypatch.setattr(recorder, "observation", lambda: np.array([0.0, 1e39]))
+    with pytest.raises(
+        InvalidInputError, match="step 2 of episode 1 returned numbers that are too"
+    ):
+        made[0].play(players, 1, 1, at_random=False)
 
 
 def test_seeds_come_from_the_runs_seed_and_the_episodes_number(recorder: Recorder) -> None:

@@ -104,7 +104,7 @@ def _measure_training() -> tuple[float, float]:
     update()  # compiles
     update_share = _fastest(update) / (config.updates * config.inner_max)
     weights = update_seconds(to_json(config), task, UnitCosts(weight_seconds=1.0))
-    policies = make_policies(config, task, updater.policy_head, state.players, normaliser)
+    policies = make_policies(config, task, updater.agent.policy_head, state.players, normaliser)
     try:
         experience.start()
         collecting = _fastest(lambda: experience.play(policies, 100, 0, at_random=False)) / 100

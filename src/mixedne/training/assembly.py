@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from mixedne import optimizers, solvers
@@ -25,7 +24,7 @@ def make_agent(config: Config, task: Task) -> DDPG | SAC:
     sizes = task.observation_size, task.action_size
     if config.agent != "sac":
         return DDPG(*sizes, **_settings(DDPG, config))
-    alpha = {
+    alpha: dict[str, Any] = {
         "alpha_learning_rate": config.eta,
         "initial_alpha": config.initial_temperature,
         "fixed_alpha": config.entropy_coefficient,
@@ -89,14 +88,9 @@ def make_policies(
         normaliser=config.normalise_observations,
         task=task.id,
     )
-
-    def policy(network: Any) -> Policy | None:
-        if network is None:
-            return None
-        tensors = network_tensors(network) | scaling
-        return Policy(spec, {name: np.array(array) for name, array in tensors.items()})
-
-    return Players(policy(players.agent), policy(players.adversary))
+    return Players(
+        *(None if x is None else Policy(spec, network_tensors(x) | scaling) for x in players)
+    )
 
 
 def _settings(agent: type[DDPG | SAC | VPG], config: Config) -> dict[str, Any]:

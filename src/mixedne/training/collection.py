@@ -8,7 +8,7 @@ do: Gymnasium's observations also read fields that lag behind.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from mixedne.training.streams import Stream, episode_seed, generator
 from mixedne.types import Players
 
 Array = NDArray[np.float32]
-Ended: TypeAlias = tuple[float, int]
-"""The undiscounted return and the length of an episode."""
 
 SMALLEST_SCALE = 1e-2
 """Observations that hardly vary, or not yet, are not blown up further than this allows."""
@@ -120,49 +118,34 @@ class Experience:
         self._env = make_env(task)
         self.episode = Episode()
         self._observation: Array = np.zeros(task.observation_size, np.float32)
-        self._moments = RunningMoments.empty(task.observation_size)
-        self._replay: Replay | None = None
+        self.moments = RunningMoments.empty(task.observation_size)
+        self.replay: Replay | None = None  # between the start of a run and its end
         self._checked = 0  # transitions up to here have their checksum in an earlier checkpoint
-
-    @property
-    def replay(self) -> Replay:
-        """The transitions to learn from."""
-        if self._replay is None:
-            raise RuntimeError("a run has a replay between its start and its end only")
-        return self._replay
-
-    @property
-    def normaliser(self) -> Normaliser:
-        """How observations are normalised now."""
-        return self._moments.scaling()
+        self.largest_reward = 0.0
 
     def start(self) -> None:
-        """Begin from nothing: an empty replay and the first episode."""
-        self._replay = Replay.create(self._path, *self._replay_shape())
-        try:
-            self._reset(0)
-        except InvalidInputError:
-            raise
-        except Exception as error:  # whatever the environment's own code raises
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            raise InvalidInputError(
-                f"the task {self._task.id} cannot be reset: {reason}"
-            ) from error
+        """Begin from nothing: the first episode and an empty replay."""
+        self._reset(0)
+        self.replay = Replay.create(self._path, *self._replay_shape())
 
-    def collect(self, policies: Players, step: int, count: int) -> list[Ended]:
-        """Take the environment steps step + 1 … step + count; the episodes that ended in them."""
+    def collect(self, policies: Players, step: int, count: int) -> list[tuple[float, int]]:
+        """Take the environment steps step + 1 … step + count; (return, length) of what ended."""
         config = self._config
         is_random = step < config.random_steps
         rows, ended = self.play(policies, count, step // config.collect_steps, at_random=is_random)
-        self.replay.append(rows)
+        if self.replay is not None:
+            self.replay.append(rows)
+        rewards = np.abs(rows[:, self.layout.columns["reward"]])
+        self.largest_reward = max(self.largest_reward, float(rewards.max()))
         if config.normalise_observations:
-            self._moments = self._moments.update(rows[:, self.layout.columns["observation"]])
+            self.moments = self.moments.update(rows[:, self.layout.columns["observation"]])
         return ended
 
+    @np.errstate(over="ignore")  # of float32: _step looks for it
     def play(
         self, policies: Players, count: int, cycle: int, *, at_random: bool
-    ) -> tuple[Array, list[Ended]]:
-        """Take ``count`` steps: packed transitions, and the episodes that ended in them."""
+    ) -> tuple[Array, list[tuple[float, int]]]:
+        """Take ``count`` steps: packed transitions, and (return, length) of episodes that ended."""
         rows = np.zeros((count, self.layout.width), np.float32)
         finished = []
         for row, normals, uniforms, chance in zip(rows, *self._draws(count, cycle), strict=True):
@@ -184,38 +167,42 @@ class Experience:
     def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The arrays and notes of a checkpoint; the next checksum begins where this one ends."""
         actions = np.array(self.episode.actions, np.float32)
-        tensors = {
-            "moments.mean": self._moments.mean,
-            "moments.squares": self._moments.squares,
+        tensors: dict[str, NDArray[Any]] = {
+            "moments.mean": self.moments.mean,
+            "moments.squares": self.moments.squares,
             "episode.actions": actions.reshape(-1, self._task.action_size),
         }
-        notes = {"observations": self._moments.count, "episode": self.episode.number}
-        if self._replay is not None:
+        notes: dict[str, Any] = {
+            "observations": self.moments.count,
+            "episode": self.episode.number,
+            "largest_reward": self.largest_reward,
+        }
+        if self.replay is not None:
             notes["checked_from"] = self._checked
-            notes["checksum"] = self._replay.checksum(self._checked)
-            self._checked = self._replay.count
+            notes["checksum"] = self.replay.checksum(self._checked)
+            self._checked = self.replay.count
         return tensors, notes
 
     def restore(self, step: int, tensors: dict[str, NDArray[Any]], notes: dict[str, Any]) -> None:
         """Continue from a checkpoint; ``InvalidInputError`` if the replay has not kept its rows.
 
-        A finished run collects no more, and its replay is gone.
+        A finished run collects no more, and its replay is gone. ``resume`` is to follow.
         """
         if step < self._config.steps and self._path is not None:
             replay = Replay.open(self._path, *self._replay_shape(), count=step)
             if replay.checksum(notes["checked_from"]) != notes["checksum"]:
                 replay.close()
                 raise InvalidInputError("the replay has lost transitions")
-            self._replay, self._checked = replay, replay.count
-            self.resume(notes["episode"], tensors["episode.actions"])
+            self.replay, self._checked = replay, replay.count
         mean, squares = tensors["moments.mean"], tensors["moments.squares"]
-        self._moments = RunningMoments(notes["observations"], mean, squares)
+        self.moments = RunningMoments(notes["observations"], mean, squares)
+        self.largest_reward = notes.get("largest_reward", 0.0)
 
     def close(self) -> None:
         """Close the environment and the replay."""
         self._env.close()
-        if self._replay is not None:
-            self._replay.close()
+        if self.replay is not None:
+            self.replay.close()
 
     def _draws(self, count: int, cycle: int) -> tuple[Array, Array, NDArray[np.float64]]:
         """Per step: normals and uniforms for both players, and a chance for the formulation."""
@@ -240,19 +227,18 @@ class Experience:
 
         return [act(policy, i) for i, policy in enumerate(policies)]
 
-    def _step(self, row: Array, a: Any, b: Any, executed: Array) -> Ended | None:
-        """One step of the environment, written into ``row``."""
-        columns, episode = self.layout.columns, self.episode
-        action = from_unit(executed, *self._box)
+    def _step(self, row: Array, a: Any, b: Any, executed: Array) -> tuple[float, int] | None:
+        """One step of the environment, written into ``row``; (return, length) if it is the last."""
+        episode, action = self.episode, from_unit(executed, *self._box)
         observation, reward, terminated, truncated, _ = self._env.step(action)
         after = np.asarray(observation, np.float32)
-        row[columns["observation"]] = self._observation
-        if b is not None:
-            row[columns["agent_action"]], row[columns["adversary_action"]] = a, b
-        row[columns["action"]] = executed
-        row[columns["reward"]] = reward
-        row[columns["terminated"]] = terminated
-        row[columns["next_observation"]] = after
+        apart = () if b is None else (a, b)  # in the order of transition_layout:
+        row[:] = np.concatenate([self._observation, *apart, executed, [reward, terminated], after])
+        if not np.isfinite(row).all():
+            raise InvalidInputError(
+                f"the environment {self._task.id} misbehaves: step {len(episode.actions) + 1} of "
+                f"episode {episode.number} returned numbers that are too large for float32"
+            )
         self._observation = after
         episode.total_reward += float(reward)
         episode.actions.append(action)
@@ -264,8 +250,6 @@ class Experience:
     def _reset(self, number: int) -> None:
         observation, _ = self._env.reset(seed=episode_seed(self._config.seed, number))
         self._observation = np.asarray(observation, np.float32)
-        if self._observation.shape != (self._task.observation_size,):
-            raise InvalidInputError(f"{self._task.id} gave an observation of another size")
         self.episode = Episode(number)
 
     def _replay_shape(self) -> tuple[int, int, int]:

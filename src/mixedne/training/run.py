@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import os
 import signal
+import statistics
 import threading
 import time
 import warnings
@@ -143,13 +144,18 @@ def train_runs(
                 run.begin(resume=resume)
             if not run_all(runs, updater, watch, interrupted) or interrupted():
                 raise KeyboardInterrupt("saved")
-    except OSError as error:
+    except (OSError, InvalidInputError) as error:
         saved = [run.saved for run in runs if run.saved is not None]
         kept = "nothing is saved yet"
         if len(saved) == len(configs):
             kept = f"the checkpoint at step {min(saved)} is kept, and --resume goes on from it"
-        place = folders[0].path if len(folders) == 1 else folders[0].path.parent
-        raise TrainingError(f"the run cannot be written to {place}: {error}; {kept}") from None
+        if isinstance(error, OSError):
+            place = folders[0].path if len(folders) == 1 else folders[0].path.parent
+            raise TrainingError(f"the run cannot be written to {place}: {error}; {kept}") from None
+        if not any(run.step for run in runs):
+            raise
+        step = runs[0].step
+        raise InvalidInputError(f"training stopped at step {step}: {error}; {kept}") from error
     finally:
         for run in runs:
             run.close()
@@ -236,8 +242,9 @@ def run_all(
         # The run that is furthest behind; one that was given up holds nobody back.
         going = [run for run in runs if run.failure is None] or runs
         last = min(going, key=lambda run: run.step)
-        rest = last.mean_return, last.inner_steps, last.evaluated
-        watch(Status(last.step, last.config.steps, speed, *rest))
+        mean = statistics.fmean(last.recent_returns) if last.recent_returns else None
+        so_far = last.step, last.config.steps, speed, mean, last.inner_steps, last.evaluated
+        watch(Status(*so_far))
     for run in runs:
         with run.failing():
             run.finish()

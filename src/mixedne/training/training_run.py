@@ -28,15 +28,8 @@ from mixedne.training.snapshot import is_finite, restore_tree, tree_distance, tr
 from mixedne.training.updates import RunInputs, UpdateMetrics, Updater, inner_steps, noise_scale
 from mixedne.types import Players
 
-MUST_BE_FINITE = ("payoff", "critic_loss", "value", "target", "returns")
-"""Metrics of an update that show that a run has diverged."""
-
 COUNTERS = ("updates", "rollouts", "recent_returns", "evaluated", "seconds")
 """Attributes of a run that a checkpoint notes."""
-
-
-class DivergedError(Exception):
-    """The numbers of a run are no longer finite; the message says which."""
 
 
 class TrainingRun:
@@ -52,12 +45,13 @@ class TrainingRun:
             self.experience = Experience(config, self.task, folder.replay)
         self._policies: Players | None = None
         self._means = MetricMeans()
+        self._line: dict[str, Any] = {}
         tensorboard = folder.path / "tensorboard" if config.tensorboard else None
         self._writer = MetricsWriter(folder.metrics, tensorboard)
         self.step = 0  # of the environment; for VPG, outer steps
         self.updates = 0  # outer steps of the solver
         self.rollouts = 0  # how often VPG has played episodes
-        self.recent_returns: list[float] = []
+        self.recent_returns: list[float] = []  # the last ten; VPG's, since the last metrics
         self.evaluated: float | None = None  # the last evaluation's return in the nominal world
         self.seconds = 0.0  # spent on the run; runs that are trained together share them equally
         self._first = (0, 0.0)  # step and seconds when this process took the run over
@@ -106,7 +100,7 @@ class TrainingRun:
         """Give the run up, without harm to others, if it diverges in this block."""
         try:
             yield
-        except DivergedError as reason:
+        except FloatingPointError as reason:
             kept = "there is no checkpoint yet"
             if self.saved is not None:
                 kept = f"the checkpoint at step {self.saved} is kept in {self.folder.checkpoints}"
@@ -134,7 +128,7 @@ class TrainingRun:
     def inputs(self) -> RunInputs:
         """What the updater needs; the state is used up by it."""
         seen = self.experience
-        own = () if seen is None else (seen.replay, seen.normaliser)
+        own = () if seen is None else (seen.replay, seen.moments.scaling())
         return RunInputs(self.config, self.state, *own)
 
     def take(self, state: SolverState, metrics: Sequence[UpdateMetrics], updates: int) -> None:
@@ -142,9 +136,10 @@ class TrainingRun:
         self.state, self._policies = state, None
         self.updates += updates
         for call in metrics:
-            if not all(math.isfinite(call.get(name, 0.0)) for name in MUST_BE_FINITE):
+            shown = ("payoff", "critic_loss", "value", "target", "returns")
+            if not all(math.isfinite(call.get(name, 0.0)) for name in shown):
                 what = "returns" if self.experience is None else "critic's loss or values"
-                raise DivergedError(f"the {what} are not finite")
+                raise FloatingPointError(f"the {what} are not finite")
             self._means.add(call)
         if self.experience is None:
             self._finite_state()  # small networks: looking at all of them costs nothing
@@ -154,18 +149,13 @@ class TrainingRun:
     def policies(self) -> Players:
         """The players as they are now."""
         if self._policies is None:
-            normaliser = None if self.experience is None else self.experience.normaliser
-            head, players = self._updater.policy_head, self.state.players
+            normaliser = None if self.experience is None else self.experience.moments.scaling()
+            head, players = self._updater.agent.policy_head, self.state.players
             try:
                 self._policies = make_policies(self.config, self.task, head, players, normaliser)
             except InvalidInputError as error:
-                raise DivergedError(str(error)) from None
+                raise FloatingPointError(str(error)) from None
         return self._policies
-
-    @property
-    def mean_return(self) -> float | None:
-        """Of the last ten training episodes; of VPG's, since the last line of metrics."""
-        return float(np.mean(self.recent_returns)) if self.recent_returns else None
 
     @property
     def inner_steps(self) -> int:
@@ -186,7 +176,9 @@ class TrainingRun:
             self.log()
         if is_due(config.evaluate_every):
             self.evaluate()
-        if is_due(config.checkpoint_every) and not is_last:
+        if is_last:
+            self._doubt()
+        elif is_due(config.checkpoint_every):
             self.save()
 
     def log(self) -> None:
@@ -231,7 +223,7 @@ class TrainingRun:
             "player_distance": None if adversary is None else tree_distance(agent, adversary),
         }
         self._writer.write(line)
-        self._means = MetricMeans()
+        self._line, self._means = line, MetricMeans()
 
     def evaluate(self) -> None:
         """Evaluate the agent alone, without noise, at a few shifts; a line of metrics for each."""
@@ -239,12 +231,11 @@ class TrainingRun:
         axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
         if task.nominal_rho is not None:
             axis, values = "rho", config.evaluate_rhos
-        episodes: dict[str, Any] = {"episodes": config.evaluate_episodes, "seed": config.seed}
+        options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unstable simulations: the return says it
-            table = evaluate(
-                self.policies().agent, task.id, **{axis: values}, **episodes, threads=1
-            )
+            agent = self.policies().agent
+            table = evaluate(agent, task.id, **options, seed=config.seed, threads=1)
         lines: list[dict[str, Any]] = []
         for value in values:
             rows = table.filter(table[axis] == value)
@@ -256,6 +247,25 @@ class TrainingRun:
         nominal = PARAMETERS[axis].nominal
         found = (line["return_mean"] for line in lines if line[axis] == nominal)
         self.evaluated = next(found, None)
+
+    def _doubt(self) -> None:
+        """Say of a run that has ended, and write into its metrics, what in it makes no sense."""
+        doubts, line = [], self._line
+        players = tree_tensors(self.state.players, "").values()
+        largest = max(float(np.abs(parameters).max()) for parameters in players)
+        if largest > 1e3:  # first weights are below 1
+            doubts.append(f"the players' parameters reach {largest:.3g}")
+        if self.experience is not None and line["value_mean"] is not None:
+            value = max(abs(line["value_mean"]), math.sqrt(line["critic_loss"]))
+            reward = self.experience.largest_reward
+            if value * (1 - self.config.gamma) > 100 * max(reward, 1.0):
+                doubts.append(f"the critic's values reach {value:.3g}, and rewards {reward:.3g}")
+        if self.evaluated is not None and not math.isfinite(self.evaluated):
+            doubts.append("the return of the last evaluation is not finite")
+        if doubts:
+            message = f"the run has ended, but its numbers make no sense: {'; '.join(doubts)}"
+            self._writer.write({"kind": "warning", "step": self.step, "message": message})
+            warnings.warn(f"{self.folder.path}: {message}", stacklevel=2)
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -271,7 +281,7 @@ class TrainingRun:
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")
         if not is_finite(tensors):
-            raise DivergedError("a network is not finite")
+            raise FloatingPointError("a network is not finite")
         return tensors
 
     def _restore(self, checkpoint: Checkpoint) -> bool:
@@ -285,6 +295,8 @@ class TrainingRun:
         except InvalidInputError as error:
             warnings.warn(f"the checkpoint at step {step} cannot be used: {error}", stacklevel=2)
             return False
+        if self.experience is not None and step < self.config.steps:
+            self.experience.resume(notes["episode"], tensors["episode.actions"])
         self.state = restore_tree(self.state, tensors, "state")
         self.step = self.saved = step
         for name in COUNTERS:

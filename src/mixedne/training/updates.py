@@ -111,27 +111,26 @@ class OffPolicyUpdater:
     them. Its shapes never change, so K_t may: it is compiled once.
     """
 
-    max_runs = 1
-    """How many runs one call of ``advance`` takes."""
+    max_runs = 1  # that one call of ``advance`` takes
 
     def __init__(self, config: Config, agent: Agent | None = None) -> None:
         """For the configuration's agent, if no other is given; compiles at the first call."""
         task = resolve_task(config.task)
         layout = transition_layout(config, task)
-        self._config, self._agent = config, agent or make_agent(config, task)
+        self._config = config
+        self.agent: Agent = agent or make_agent(config, task)
         self._make_solver = functools.partial(make_solver, config)
         is_langevin = config.solver == "mixedne-ld"
         noisy = is_langevin and config.sigma0 > 0
-        self._program = make_program(self._agent, self._make_solver, layout.columns, noisy=noisy)
-        self.policy_head = self._agent.policy_head
+        self._program = make_program(self.agent, self._make_solver, layout.columns, noisy=noisy)
+        # Minibatches that one call can hold; Extra-Adam takes two for an outer step.
         self.capacity = max(config.updates, config.inner_max if is_langevin else 2)
-        """Minibatches that one call can hold."""
         self._rows = np.zeros((self.capacity, config.batch_size, layout.width), np.float32)
 
     def init(self, seed: int) -> SolverState:
         """The state before the first update; its carry is the agent's critic state."""
-        players, critic = jax.jit(self._agent.init)(key(seed, Stream.NETWORKS))
-        without_batches = self._agent.oracle(None)
+        players, critic = jax.jit(self.agent.init)(key(seed, Stream.NETWORKS))
+        without_batches = self.agent.oracle(None)
         state = self._make_solver(without_batches).init(players, critic)
         return jax.tree.map(jnp.copy, state)  # buffers of its own for every leaf
 
@@ -251,14 +250,13 @@ class OnPolicyUpdater:
     def __init__(self, config: Config) -> None:
         """For runs like this one; compiles at the first call."""
         self._config = config
-        self._agent = make_vpg(config)
-        self._solver = make_solver(config, self._agent.oracle())
+        self.agent = make_vpg(config)
+        self._solver = make_solver(config, self.agent.oracle())
         self._program = jax.jit(self._outer_steps)
-        self.policy_head = self._agent.policy_head
 
     def init(self, seed: int) -> SolverState:
         """The state before the first update."""
-        return self._solver.init(*self._agent.init(key(seed, Stream.NETWORKS)))
+        return self._solver.init(*self.agent.init(key(seed, Stream.NETWORKS)))
 
     def advance(self, runs: Sequence[RunInputs], done: int, count: int) -> Updated:
         """Make outer steps of each run, at most ``metrics_every``."""
@@ -288,7 +286,7 @@ class OnPolicyUpdater:
                 sigma_i = jax.lax.dynamic_index_in_dim(sigma, i, keepdims=False)
                 return Controls(self._config.inner_steps, sigma_i, eta)
 
-            return outer_steps(self._agent, self._solver, key, state, count, controls_at)
+            return outer_steps(self.agent, self._solver, key, state, count, controls_at)
 
         together = jax.tree.map(lambda *parts: jnp.stack(parts), *runs)
         ended = jax.vmap(one_run)(*together)
