@@ -28,13 +28,10 @@ import numpy as np
 
 from mixedne.config import configure
 from mixedne.tasks import resolve_task
-from mixedne.training.assembly import formulation_of, make_agent
-from mixedne.training.collection import transition_sizes
-from mixedne.training.normaliser import no_normaliser
-from mixedne.training.off_policy import OffPolicyUpdater
-from mixedne.training.replay import Layout, Replay
+from mixedne.training.collection import no_normaliser, transition_layout
+from mixedne.training.replay import Replay
 from mixedne.training.run import hold_to_one_thread
-from mixedne.training.updates import RunInputs
+from mixedne.training.updates import OffPolicyUpdater, RunInputs
 from mixedne.versions import versions
 
 
@@ -48,10 +45,10 @@ def main() -> None:
         sigma0=0.0 if arguments.no_noise else 1e-2,
     )
     task = resolve_task(config.task)
-    layout = Layout(transition_sizes(task, formulation_of(config)))
+    layout = transition_layout(config, task)
     replay = Replay.create(None, layout.width, 100_000, 0)
     replay.append(np.random.default_rng(0).standard_normal((100_000, layout.width), np.float32))
-    updater = OffPolicyUpdater(config, make_agent(config, task), layout)
+    updater = OffPolicyUpdater(config)
     normaliser = no_normaliser(task.observation_size)
     first = RunInputs(config, updater.init(config.seed), replay, normaliser)
     [(state, _)] = updater.advance([first], 0, config.updates)

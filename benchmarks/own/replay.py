@@ -27,9 +27,10 @@ import numpy as np
 
 from mixedne.config import configure
 from mixedne.training.folder import RunFolder
-from mixedne.training.run import hold_to_one_thread
+from mixedne.training.run import advance, hold_to_one_thread
 from mixedne.training.streams import Stream, generator
-from mixedne.training.trainer import Trainer
+from mixedne.training.training_run import TrainingRun
+from mixedne.training.updates import make_updater
 
 CYCLES = 20
 
@@ -43,10 +44,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = RunFolder(Path(name) / "run")
         folder.open(config, resume=False)
-        trainer = Trainer([config], [folder])
-        trainer.begin(resume=False)
-        [run] = trainer._runs
-        if run.experience is None:
+        updater = make_updater(config)
+        run = TrainingRun(config, folder, updater)
+        run.begin(resume=False)
+        if run.experience is None or run.experience.replay is None:
             raise RuntimeError("an off-policy run has a replay")
         replay = run.experience.replay
         random = np.random.default_rng(0)
@@ -54,7 +55,7 @@ def main() -> None:
         while replay.count < arguments.transitions:
             replay.append(block)
         run.step = replay.count
-        trainer._advance([run])  # compiles
+        advance([run], updater)  # compiles
         rows = np.empty((config.updates, config.batch_size, replay.width), np.float32)
         sampling = []
         for i in range(CYCLES):
@@ -64,10 +65,11 @@ def main() -> None:
         updates, cycles = [], []
         for _ in range(CYCLES):
             start = time.perf_counter()
-            trainer._advance([run])
+            advance([run], updater)
             cycles.append(time.perf_counter() - start)
             start = time.perf_counter()
-            trainer._update([run], config.updates)
+            [(state, metrics)] = updater.advance([run.inputs()], run.updates, config.updates)
+            run.take(state, metrics, config.updates)
             updates.append((time.perf_counter() - start) / config.updates)
         run.save()
         checkpoints = []
@@ -92,7 +94,7 @@ def main() -> None:
             "checkpoint_seconds": round(float(np.median(checkpoints)), 3),
             "checkpoint_share": round(float(np.median(checkpoints) / between), 4),
         }
-        trainer.close()
+        run.close()
     print(json.dumps(report))
 
 

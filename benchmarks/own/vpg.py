@@ -23,9 +23,8 @@ import time
 
 from mixedne.config import configure
 from mixedne.solvers import SolverState
-from mixedne.training.on_policy import OnPolicyUpdater
 from mixedne.training.run import hold_to_one_thread
-from mixedne.training.updates import RunInputs
+from mixedne.training.updates import OnPolicyUpdater, RunInputs
 from mixedne.versions import versions
 
 

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from mixedne import Players
 from mixedne.agents import DDPG, SAC, Batches, Transition
-from mixedne.agents.critics import CriticCarry
+from mixedne.agents.base import CriticCarry
 from mixedne.games import make_formulation
 
 OBSERVATION, ACTION, BATCH, CAPACITY = 3, 2, 5, 2

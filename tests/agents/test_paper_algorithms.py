@@ -18,12 +18,12 @@ from jax.flatten_util import ravel_pytree
 
 from mixedne import Players, agents, optimizers, solvers
 from mixedne.agents import Batches, Transition
-from mixedne.agents.critics import batch_at
+from mixedne.agents.base import batch_at
 from mixedne.games import make_formulation
 from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.solvers import Controls, ExtraArgs, Oracle, Solver, SolverState
-from mixedne.training.normaliser import no_normaliser
-from mixedne.training.off_policy import Plan, make_program
+from mixedne.training.collection import no_normaliser
+from mixedne.training.updates import make_program
 
 S, A, N, CAPACITY = 3, 2, 4, 8
 DELTA, GAMMA, TAU = 0.3, 0.9, 0.8
@@ -485,8 +485,8 @@ def test_the_program_makes_the_papers_steps() -> None:
         jnp.array([2, 3, 1, *5 * [1]], jnp.int32), jnp.array([0.05, 0.04, 0.03, *5 * [0.0]])
     )
     update = make_program(agent, make_solver, columns)
-    plan = Plan(jnp.asarray(3, jnp.int32), padded)
-    state, metrics = update(first, rows, bits, no_normaliser(S), plan, key)
+    steps = jnp.asarray(3, jnp.int32)
+    state, metrics = update(first, rows, bits, no_normaliser(S), steps, padded, key)
     expected = agent.payoff(state.carry, state.players, given.transitions.observation[5])
     assert float(metrics["payoff"]) == pytest.approx(float(expected), rel=1e-9)
     carry = agent.init_carry(state.carry)._replace(batch=jnp.asarray(2 + 3 + 1))

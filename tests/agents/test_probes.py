@@ -14,13 +14,11 @@ from mixedne.games import make_formulation
 from mixedne.metrics import read_metrics
 from mixedne.policies import Policy, load_policy
 from mixedne.tasks import resolve_task
-from mixedne.training.assembly import formulation_of, make_agent
+from mixedne.training.assembly import make_agent
 from mixedne.training.checkpoints import load_checkpoints
-from mixedne.training.collection import transition_sizes
-from mixedne.training.off_policy import OffPolicyUpdater
-from mixedne.training.replay import Layout
 from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
+from mixedne.training.updates import OffPolicyUpdater
 from probes.environments import two_player_reward
 
 GAMMA, DELTA = 0.5, 0.1
@@ -52,10 +50,8 @@ class Trained:
             f"probes.environments:{probe}-v0", agent=agent, **{**SETTINGS, **own, **choices}
         )
         train_config(config, out=out)
-        task = resolve_task(config.task)
-        self._agent = make_agent(config, task)
-        layout = Layout(transition_sizes(task, formulation_of(config)))
-        template = OffPolicyUpdater(config, self._agent, layout).init(config.seed)
+        self._agent = make_agent(config, resolve_task(config.task))
+        template = OffPolicyUpdater(config).init(config.seed)
         checkpoint = next(load_checkpoints(out / "checkpoint"))
         assert checkpoint.step == config.steps
         self._state = restore_tree(template, checkpoint.tensors, "state")

@@ -98,7 +98,7 @@ def test_td3(formulation: str) -> None:
         second_is_smaller.append(sums[1] < sums[0])
     assert 0 < sum(second_is_smaller) < N
     carry = agent.oracle(batches).begin(jax.random.key(1), agent.init_carry(state), NOBODY, None)
-    assert float(carry.sums.target) == pytest.approx(mean_target(batches, values), rel=1e-9)
+    assert float(carry.sums["target"]) == pytest.approx(mean_target(batches, values), rel=1e-9)
 
 
 def test_sac() -> None:
@@ -116,4 +116,4 @@ def test_sac() -> None:
         values.append(smaller - 0.3 * log_probability)
     carry = agent.oracle(batches).begin(jax.random.key(1), agent.init_carry(state), NOBODY, None)
     # α is kept in float32.
-    assert float(carry.sums.target) == pytest.approx(mean_target(batches, values), rel=1e-6)
+    assert float(carry.sums["target"]) == pytest.approx(mean_target(batches, values), rel=1e-6)

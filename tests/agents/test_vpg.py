@@ -16,11 +16,11 @@ from mixedne import optimizers, solvers
 from mixedne.agents import VPG
 from mixedne.agents.losses import gaussian_log_prob
 from mixedne.agents.networks import apply_network
-from mixedne.agents.vpg import Trajectories, execute
+from mixedne.agents.vpg import Trajectories
 from mixedne.games import make_formulation
 from mixedne.solvers import Controls, Oracle
 from mixedne.tasks.toy import reward
-from mixedne.training import toy_world
+from mixedne.training.assembly import toy_world
 from mixedne.types import Players, World
 
 GAMMA, HORIZON = 0.9, 4
@@ -35,7 +35,7 @@ def double() -> Iterator[None]:
 @functools.cache
 def make(delta: float = 0.3, formulation: str = "nr-mdp", **options: Any) -> VPG:
     settings: dict[str, Any] = {"hidden": (5,), "gamma": GAMMA, "horizon": HORIZON, **options}
-    return VPG(toy_world.world(), make_formulation(formulation, delta), **settings)
+    return VPG(toy_world(), make_formulation(formulation, delta), **settings)
 
 
 @functools.cache
@@ -154,18 +154,21 @@ def test_the_estimate_is_unbiased(formulation: str) -> None:
 
 def test_what_the_world_gets_and_what_the_density_sees() -> None:
     """Actions are clipped before they are mixed, and their density is that of the sample."""
-    a, b = jnp.array([3.0]), jnp.array([-0.5])
-    mixed = execute(make_formulation("nr-mdp", 0.25), Players(a, b), jnp.array(0.1))
-    assert float(mixed[0]) == 0.75 * 1.0 + 0.25 * -0.5
-    for chance, executed in ((0.74, 1.0), (0.76, -0.5)):
-        either = make_formulation("pr-mdp", 0.25)
-        assert float(execute(either, Players(a, b), jnp.array(chance))[0]) == executed
-    alone = execute(make_formulation("nr-mdp", 0.0), Players(a, None), jnp.array(0.1))
-    assert float(alone[0]) == 1.0
-    players = far(make())
-    carry = play(make(trajectories=3), players)
-    s, xi, _ = carry.trajectories.agent
-    assert np.abs(actions(players.agent, s, xi)).max() > 1
+    # A world whose next state is the action that it gets.
+    echo = World(jnp.zeros(1), action_size=1, draws=1, step=lambda s, a, draws: (a, a[0]))
+    for name, delta in (("nr-mdp", 0.25), ("pr-mdp", 0.25), ("nr-mdp", 0.0)):
+        agent = VPG(echo, make_formulation(name, delta), hidden=(5,), horizon=20)
+        players = far(agent)
+        s, xi, _ = agent.episode(jax.random.key(1), players)
+        drawn = [actions(x, s, xi[:, i]) for i, x in enumerate(players) if x is not None]
+        assert min(np.abs(x).max() for x in drawn) > 1
+        a, b = (np.clip(x[:-1], -1, 1) for x in (drawn[0], drawn[-1]))
+        if name == "nr-mdp":
+            np.testing.assert_allclose(s[1:], (1 - delta) * a + delta * b, rtol=1e-9)
+        else:
+            by_agent, by_adversary = np.isclose(s[1:], a), np.isclose(s[1:], b)
+            assert (by_agent | by_adversary).all()
+            assert 0 < (by_adversary & ~by_agent).sum() < (by_agent & ~by_adversary).sum()
 
 
 def test_the_players_share_their_episodes_only_where_both_stand() -> None:

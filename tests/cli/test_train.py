@@ -21,7 +21,7 @@ from mixedne.cli.main import main, parse
 from mixedne.cli.train import Train, describe, seconds_left, watching
 from mixedne.config import SETTINGS, Config, configure
 from mixedne.metrics import read_metrics
-from mixedne.training.trainer import Status
+from mixedne.training.run import Status
 from probes.runs import LANGEVIN, Laboratory
 
 TRAINING = {

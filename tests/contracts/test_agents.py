@@ -12,21 +12,18 @@ import optax
 import pytest
 
 from mixedne.agents import DDPG, SAC, VPG, Agent, Batches, Transition
-from mixedne.agents.critics import CriticCarry
+from mixedne.agents.base import CriticCarry
 from mixedne.config import Config, configure
 from mixedne.games import make_formulation
 from mixedne.names import SOLVERS
 from mixedne.policies import HEADS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
-from mixedne.training import toy_world
-from mixedne.training.assembly import formulation_of, make_agent
-from mixedne.training.collection import transition_sizes
-from mixedne.training.normaliser import no_normaliser
-from mixedne.training.off_policy import OffPolicyUpdater
+from mixedne.training.assembly import toy_world
+from mixedne.training.collection import no_normaliser, transition_layout
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
-from mixedne.training.updates import RunInputs, inner_steps
+from mixedne.training.updates import OffPolicyUpdater, RunInputs, inner_steps
 from mixedne.types import Players
 from probes.transitions import pack
 
@@ -80,10 +77,10 @@ class Program:
     """An updater, and some transitions."""
 
     def __init__(self, config: Config, agent: Agent | None = None) -> None:
-        task, formulation = resolve_task(config.task), formulation_of(config)
-        layout = Layout(transition_sizes(task, formulation))
+        task = resolve_task(config.task)
+        layout = transition_layout(config, task)
         self.config = config
-        self.updater = OffPolicyUpdater(config, agent or make_agent(config, task), layout)
+        self.updater = OffPolicyUpdater(config, agent)
         self.replay = Replay.create(None, layout.width, 64, 0)
         self.replay.append(random_rows(layout))
         self.normaliser = no_normaliser(task.observation_size)
@@ -244,8 +241,8 @@ class Curious(DDPG):
         self, batches: Any, key: jax.Array, carry: CriticCarry, players: Any, opponent: Any
     ) -> CriticCarry:
         after = super().begin(batches, key, carry, players, opponent)
-        drawn = carry.sums.value + jax.random.uniform(key)
-        return after._replace(sums=after.sums._replace(value=drawn))
+        drawn = carry.sums["value"] + jax.random.uniform(key)
+        return after._replace(sums={**after.sums, "value": drawn})
 
 
 def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
@@ -254,7 +251,7 @@ def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
     agent = Curious(
         task.observation_size,
         task.action_size,
-        formulation=formulation_of(config),
+        formulation=make_formulation(config.formulation, config.delta),
         hidden=(8,),
     )
     drawn = set()
@@ -280,8 +277,8 @@ AGENTS: dict[str, Callable[[], Agent]] = {
     ),
     "sac": lambda: SAC(3, 2, hidden=(4,)),
     "sac-fixed": lambda: SAC(3, 2, hidden=(4,), fixed_alpha=0.2),
-    "vpg": lambda: VPG(toy_world.world(), make_formulation("nr-mdp", 0.1), horizon=3),
-    "vpg-one-player": lambda: VPG(toy_world.world(), make_formulation("nr-mdp", 0), horizon=3),
+    "vpg": lambda: VPG(toy_world(), make_formulation("nr-mdp", 0.1), horizon=3),
+    "vpg-one-player": lambda: VPG(toy_world(), make_formulation("nr-mdp", 0), horizon=3),
 }
 
 

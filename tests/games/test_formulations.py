@@ -48,6 +48,8 @@ def test_the_world_gets_a_branch_by_its_probability() -> None:
     chances = np.arange(1000) / 1000
     executed = [formulation.execute("agent", "adversary", chance) for chance in chances]
     assert executed == 750 * ["agent"] + 250 * ["adversary"]
+    in_jax = formulation.execute(1.0, -1.0, jnp.asarray(chances), where=jnp.where)
+    np.testing.assert_array_equal(in_jax, 750 * [1.0] + 250 * [-1.0])
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)

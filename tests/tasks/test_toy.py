@@ -11,7 +11,7 @@ import pytest
 from mixedne.errors import InvalidInputError
 from mixedne.tasks import Shift, make_env, make_worlds, resolve_task
 from mixedne.tasks.toy import ToyEnv, reward, transition
-from mixedne.training import toy_world
+from mixedne.training.assembly import toy_world
 
 
 def test_the_papers_formulas_by_hand() -> None:
@@ -39,9 +39,7 @@ def test_an_episode_starts_at_zero_pays_the_state_left_and_lasts_500_steps() -> 
 
 def jax_step(rhos: Any, states: Any, actions: Any, draws: Any) -> tuple[Any, Any]:
     """One step of the JAX world, for many values of ρ."""
-    return jax.vmap(lambda rho, *given: toy_world.world(rho).step(*given))(
-        rhos, states, actions, draws
-    )
+    return jax.vmap(lambda rho, *given: toy_world(rho).step(*given))(rhos, states, actions, draws)
 
 
 def test_environment_worlds_and_jax_agree_on_the_same_noise() -> None:

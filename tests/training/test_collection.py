@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mixedne import Players
-from mixedne.games import make_formulation
+from mixedne import InvalidInputError, Players
+from mixedne.config import configure
 from mixedne.policies import Policy
 from mixedne.tasks import Task, resolve_task
 from mixedne.tasks.registry import PAPER_TASKS
 from mixedne.training import collection
-from mixedne.training.collection import Collector, transition_sizes
+from mixedne.training.collection import Experience
 from mixedne.training.replay import Layout
 from mixedne.training.streams import episode_seed
 from probes.faulty import Recorder
@@ -52,18 +52,17 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 def collector(
     formulation: str = "nr-mdp", delta: float = 0.25, sigma: float = 0.0, task: Task = RECORDER
-) -> tuple[Collector, Layout]:
-    rules = make_formulation(formulation, delta)
-    layout = Layout(transition_sizes(task, rules))
-    made = Collector(task, rules, layout.columns, 7, exploration=sigma)
+) -> tuple[Experience, Layout]:
+    choices: dict[str, Any] = {"formulation": formulation, "delta": delta, "sigma": sigma}
+    made = Experience(configure("InvertedPendulum", **choices, seed=7), task, None)
     made.start()
-    return made, layout
+    return made, made.layout
 
 
 def collect(
-    made: tuple[Collector, Layout], players: Players, count: int, *, at_random: bool = False
+    made: tuple[Experience, Layout], players: Players, count: int, *, at_random: bool = False
 ) -> dict[str, Any]:
-    rows, _ = made[0].collect(players, count, 0, at_random=at_random)
+    rows, _ = made[0].play(players, count, 0, at_random=at_random)
     return unpack(made[1], rows)
 
 
@@ -120,23 +119,36 @@ def test_exploration_has_the_deviation_sigma() -> None:
 
 def test_a_time_limit_is_no_termination(recorder: Recorder) -> None:
     made = collector()
-    rows, finished = made[0].collect(
+    rows, finished = made[0].play(
         Players(Constant(0.0, 0.0), Constant(0.0, 0.0)), 13, 0, at_random=False
     )
     fields = unpack(made[1], rows)
     # Episodes of 5 steps (the limit), 3 (terminated) and 5 (the limit).
     assert np.flatnonzero(fields["terminated"]).tolist() == [7]
-    assert [(x.total_reward, x.length) for x in finished] == [(150.0, 5), (60.0, 3), (150.0, 5)]
+    assert finished == [(150.0, 5), (60.0, 3), (150.0, 5)]
     # The last transition of an episode leads to its own end, not to the next one's start.
     assert fields["next_observation"][[4, 7]].tolist() == [[1, 5], [2, 3]]
     assert fields["observation"][[5, 8]].tolist() == [[2, 0], [3, 0]]
     assert len(recorder.seeds) == 4
 
 
+def test_numbers_that_float32_cannot_hold_are_refused(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = collector()
+    players = Players(Constant(0.0, 0.0), Constant(0.0, 0.0))
+    made[0].play(players, 6, 0, at_random=False)
+    monkeypatch.setattr(recorder, "observation", lambda: np.array([0.0, 1e39]))
+    with pytest.raises(
+        InvalidInputError, match="step 2 of episode 1 returned numbers that are too"
+    ):
+        made[0].play(players, 1, 1, at_random=False)
+
+
 def test_seeds_come_from_the_runs_seed_and_the_episodes_number(recorder: Recorder) -> None:
     made = collector()
     players = Players(Constant(0.0, 0.0), Constant(0.0, 0.0))
-    made[0].collect(players, 13, 0, at_random=False)
+    made[0].play(players, 13, 0, at_random=False)
     assert recorder.seeds == [episode_seed(7, number) for number in range(4)]
     assert len({episode_seed(seed, i) for seed in range(30) for i in range(30)}) == 900
     made[0].resume(2, np.zeros((2, 2), np.float32))
@@ -176,7 +188,7 @@ def test_every_cycle_draws_anew() -> None:
         drawn, _, chance = made[0]._draws(5, cycle)
         noise.append((drawn.tolist(), chance.tolist()))
     assert noise[0] == noise[2] != noise[1]
-    made[0].collect(players, 5, 0, at_random=False)
+    made[0].play(players, 5, 0, at_random=False)
     made[0].close()
 
 
@@ -187,16 +199,16 @@ def test_an_episode_played_again_goes_on_with_the_same_bits(name: str) -> None:
     first, layout = collector(sigma=0.3, task=task)
     second, _ = collector(sigma=0.3, task=task)
     # Past at least one reset, so that what an earlier episode leaves behind would show.
-    first.collect(players, (task.max_episode_steps or 1000) + 7, 0, at_random=False)
+    first.play(players, (task.max_episode_steps or 1000) + 7, 0, at_random=False)
     while not first.episode.actions:
-        first.collect(players, 1, 1, at_random=False)
+        first.play(players, 1, 1, at_random=False)
     assert first.episode.number > 0
     second.resume(first.episode.number, np.array(first.episode.actions, np.float32))
     assert second.episode.number == first.episode.number
     assert second.episode.total_reward == first.episode.total_reward
     for cycle in range(2, 5):
         rows, ended = zip(
-            *(made.collect(players, 40, cycle, at_random=False) for made in (first, second)),
+            *(made.play(players, 40, cycle, at_random=False) for made in (first, second)),
             strict=True,
         )
         np.testing.assert_array_equal(rows[0].view(np.uint32), rows[1].view(np.uint32))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixedne.training.normaliser import SMALLEST_SCALE, RunningMoments
+from mixedne.training.collection import SMALLEST_SCALE, RunningMoments
 
 
 @given(

@@ -14,20 +14,23 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from mixedne.cli.main import main, parse
 from mixedne.config import Config, configure
-from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.errors import InvalidInputError
 from mixedne.files import read_json, write_json
 from mixedne.metrics import read_metrics
+from mixedne.training import collection
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricsWriter
-from mixedne.training.run import train_config
-from mixedne.training.trainer import Status, Trainer
+from mixedne.training.run import Status, train_config
 from mixedne.training.training_run import TrainingRun
+from mixedne.training.updates import make_updater
 from probes.runs import (
     EXTRA_ADAM,
     LANGEVIN,
@@ -424,18 +427,40 @@ def test_other_versions_are_said(run: Path) -> None:
 # -- numbers that are none, and full disks -------------------------------------------------------
 
 
-def test_a_run_whose_rewards_are_spoilt_stops_with_a_sentence(tmp_path: Path) -> None:
+def test_rewards_that_are_none_stop_a_run_before_they_reach_its_replay(tmp_path: Path) -> None:
+    """So the checkpoint of which the message speaks can be used."""
     out = tmp_path / "run"
     config = dataclasses.replace(
         config_of(LANGEVIN), task="probes.faulty:SpoiltReward-v0", evaluate_every=0
     )
-    with pytest.raises(TrainingError) as caught:
+    with pytest.raises(InvalidInputError) as caught:
         train_config(config, out=out)
     said = str(caught.value)
-    assert said.startswith("training diverged at step 1")
-    assert "the critic's loss or values are not finite" in said
-    assert f"the checkpoint at step 100 is kept in {out / 'checkpoint'}" in said
+    assert said.startswith("training stopped at step 130: the environment probes.faulty:SpoiltRew")
+    assert "misbehaves: step 1 after reset(seed=" in said
+    assert said.endswith(
+        "returned the reward nan; the checkpoint at step 100 is kept, and --resume goes on from it"
+    )
     assert next(load_checkpoints(out / "checkpoint")).step == 100
+    assert np.isfinite(np.fromfile(out / "checkpoint" / "replay.f32", np.float32)).all()
+
+
+def test_an_environment_that_fails_on_resumption_costs_nothing(
+    run: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither checkpoint is to blame, and the replay stays."""
+
+    def reset(**_: Any) -> None:
+        raise InvalidInputError("no reset today")
+
+    before = contents(run)
+    with monkeypatch.context() as patch:
+        patch.setattr(collection, "make_env", lambda task: Mock(reset=reset))
+        with pytest.raises(InvalidInputError, match=r"^no reset today$"):
+            train_config(config_of(LANGEVIN), out=run, resume=True)
+    assert contents(run) == before
+    assert resume(run)[1] == []
+    assert results(run) == results(whole)
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -494,12 +519,12 @@ def test_checkpoints_far_apart_need_no_room(tmp_path: Path) -> None:
     config = configure("InvertedPendulum", **wishes, checkpoint_every=10**12)
     folder = RunFolder(tmp_path / "run")
     folder.open(config, resume=False)
-    trainer = Trainer([config], [folder])
+    run = TrainingRun(config, folder, make_updater(config))
     try:
-        trainer.begin(resume=False)
+        run.begin(resume=False)
         assert folder.replay.stat().st_size == 3000 * (4 + 1 + 1 + 1 + 1 + 1 + 4) * 4
     finally:
-        trainer.close()
+        run.close()
         folder.close()
 
 

@@ -82,16 +82,10 @@ def test_numbers_that_are_none_are_found(state: State) -> None:
 
 @pytest.mark.parametrize("agent", ["td3", "sac"])
 def test_every_agents_state_makes_the_round_trip(agent: str) -> None:
-    from mixedne.tasks import resolve_task
-    from mixedne.training.assembly import formulation_of, make_agent
-    from mixedne.training.collection import transition_sizes
-    from mixedne.training.off_policy import OffPolicyUpdater
-    from mixedne.training.replay import Layout
+    from mixedne.training.updates import OffPolicyUpdater
 
     config = configure("InvertedPendulum-v5", agent=agent, hidden=(4,), batch_size=2)
-    task = resolve_task(config.task)
-    layout = Layout(transition_sizes(task, formulation_of(config)))
-    state = OffPolicyUpdater(config, make_agent(config, task), layout).init(config.seed)
+    state = OffPolicyUpdater(config).init(config.seed)
     tensors = tree_tensors(state, "state")
     assert is_finite(tensors)
     zero = jax.tree.map(

@@ -29,6 +29,7 @@ def test_lines_become_scalars(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path, 0)
     board.write({"kind": "training", "step": 100, "critic_loss": 0.25, "return_mean": None})
     board.write({"kind": "evaluation", "step": 200, "mass": 0.5, "return_mean": 7.0})
+    board.write({"kind": "warning", "step": 200, "message": "no number"})
     board.close()
     assert scalars(tmp_path) == {
         ("training/critic_loss", 100): 0.25,

@@ -13,6 +13,8 @@ from mixedne.cli.main import main
 from mixedne.config import configure
 from mixedne.metrics import read_metrics
 from mixedne.training.folder import RunFolder
+from mixedne.training.training_run import TrainingRun
+from probes.faulty import MISBEHAVIOUR
 
 TINY: dict[str, Any] = {
     **{"solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4, "collect_steps": 10},
@@ -57,7 +59,7 @@ def test_folders_are_numbered_and_the_newest_is_resumed(
 
 @pytest.mark.parametrize(
     ("task", "message"),
-    [("RaisesInReset-v0", "cannot be reset: no reset today"), ("RaisesInStep-v0", "no step today")],
+    [("RaisesInReset-v0", "no reset today"), ("RaisesInStep-v0", "no step today")],
 )
 @pytest.mark.parametrize("out", [None, "run"])
 def test_a_failed_start_is_not_in_the_way_of_the_next(
@@ -73,7 +75,7 @@ def test_a_failed_start_is_not_in_the_way_of_the_next(
 def test_a_failed_start_removes_nothing_else(tmp_path: Path) -> None:
     """Neither an empty folder that the user has made, nor a run that was to be resumed."""
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidInputError, match="cannot be reset"):
+    with pytest.raises(InvalidInputError, match="no reset today"):
         mixedne.train("probes.faulty:RaisesInReset-v0", **TINY, out=tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
     run = mixedne.train("InvertedPendulum", **TINY, out=tmp_path / "run")
@@ -106,6 +108,54 @@ def test_a_run_that_is_too_short_to_learn_warns_before_it_starts(
     with expected:
         run = mixedne.train("InvertedPendulum", **{**TINY, **settings}, out=tmp_path / "run")
     assert read_metrics(run.path)[-1]["updates"] == updates
+
+
+@pytest.mark.parametrize(
+    "name", ["ResetShape", "StepRaises", "StepFourValues", "StepNaN", "RewardText"]
+)
+def test_an_environment_that_misbehaves_is_named_in_one_sentence(name: str, tmp_path: Path) -> None:
+    """Evaluations and training share the check; its own tests have the other cases."""
+    where, _, message = MISBEHAVIOUR[name]
+    place = "reset" if where == "reset" else r"step 3 after reset\(seed=\d+\)"
+    expected = rf"the environment probes.faulty:{name}-v0 misbehaves: {place}.*{message}"
+    with pytest.raises(InvalidInputError, match=expected) as caught:
+        mixedne.train(f"probes.faulty:{name}-v0", **TINY, out=tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+NONSENSE = "the run has ended, but its numbers make no sense: "
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"eta": 1e3}, r"the players' parameters reach \d\.\d+e\+0\d"),
+        ({"critic_learning_rate": 1e6}, r"the critic's values reach \d\.\d+e\+\d+, and rewards 1"),
+    ],
+)
+def test_a_run_that_ends_in_nonsense_says_so(
+    settings: dict[str, float], message: str, tmp_path: Path
+) -> None:
+    with pytest.warns(UserWarning, match=NONSENSE + message):
+        run = mixedne.train(
+            "InvertedPendulum", **{**TINY, "steps": 40, **settings}, out=tmp_path / "run"
+        )
+    *_, line = read_metrics(run.path)
+    assert (line["kind"], line["step"]) == ("warning", 40)
+    assert line["message"].startswith(NONSENSE)
+    assert (run.path / "policy.safetensors").exists()
+
+
+def test_an_evaluation_without_numbers_is_nonsense(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(run: TrainingRun) -> None:
+        run.evaluated = float("nan")
+
+    monkeypatch.setattr(TrainingRun, "evaluate", evaluate)
+    with pytest.warns(UserWarning, match="the return of the last evaluation is not finite"):
+        mixedne.train("InvertedPendulum", **{**TINY, "evaluate_every": 20}, out=tmp_path / "run")
 
 
 def test_the_command_line_says_it_as_a_note(

@@ -12,21 +12,16 @@ from hypothesis import strategies as st
 
 from mixedne.config import Config, configure
 from mixedne.tasks import resolve_task
-from mixedne.training.assembly import formulation_of, make_agent
-from mixedne.training.collection import transition_sizes
-from mixedne.training.normaliser import Normaliser
-from mixedne.training.off_policy import OffPolicyUpdater
+from mixedne.training.collection import Normaliser, transition_layout
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, generator
-from mixedne.training.updates import RunInputs, inner_steps, noise_scale
+from mixedne.training.updates import OffPolicyUpdater, RunInputs, inner_steps, noise_scale
 
 PENDULUM = "InvertedPendulum-v5"
 
 
 def make(config: Config) -> tuple[OffPolicyUpdater, Layout]:
-    task = resolve_task(config.task)
-    layout = Layout(transition_sizes(task, formulation_of(config)))
-    return OffPolicyUpdater(config, make_agent(config, task), layout), layout
+    return OffPolicyUpdater(config), transition_layout(config, resolve_task(config.task))
 
 
 def configured(**wishes: Any) -> Config:
@@ -90,15 +85,14 @@ def test_noise_follows_the_outer_counter() -> None:
     updater, _ = make(configured(solver="mixedne-ld", sigma0=0.01, updates=50))
     for first in (1, 51, 100_001, 299_951):
         for call in updater.calls(first, 50):
-            plan: Any = updater._plan(call)
+            controls: Any = updater._controls(call)
             steps = len(call.inner_steps)
-            assert plan.steps == steps
             for i in range(steps):
                 exact = 0.01 * math.exp((call.first + i) * math.log1p(-5e-5))
-                assert plan.controls.noise_scale[i] == np.float32(exact) == pytest.approx(exact)
-            np.testing.assert_array_equal(plan.controls.inner_steps[:steps], call.inner_steps)
-            assert plan.controls.noise_scale.shape == (updater.capacity,)  # never another program
-            assert (plan.controls.noise_scale[steps:] == 0).all()
+                assert controls.noise_scale[i] == np.float32(exact) == pytest.approx(exact)
+            np.testing.assert_array_equal(controls.inner_steps[:steps], call.inner_steps)
+            assert controls.noise_scale.shape == (updater.capacity,)  # never another program
+            assert (controls.noise_scale[steps:] == 0).all()
 
 
 @pytest.mark.parametrize("wishes", [{"solver": "gad"}, {"solver": "extra-adam"}, {"agent": "sac"}])
@@ -138,8 +132,8 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
     replay.append(np.repeat(numbers[:, None], layout.width, axis=1))
     fed: list[Any] = []
 
-    def program(state: Any, rows: Any, normaliser: Any, plan: Any, key: Any) -> Any:
-        fed.append((rows.copy(), plan, jax.random.key_data(key).tolist()))
+    def program(state: Any, rows: Any, normaliser: Any, steps: Any, controls: Any, key: Any) -> Any:
+        fed.append((rows.copy(), steps, jax.random.key_data(key).tolist()))
         return state, {"payoff": np.zeros([])}
 
     monkeypatch.setattr(updater, "_program", program)
@@ -155,8 +149,8 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
     _, other = cycle(12)
     assert sum(len(call.inner_steps) for call in calls) == 6
     assert calls[0].first == 7
-    for call, (rows, plan, _) in zip(calls, first, strict=True):
-        assert plan.steps == len(call.inner_steps)
+    for call, (rows, steps, _) in zip(calls, first, strict=True):
+        assert steps == len(call.inner_steps)
         places = generator(11, Stream.MINIBATCH, call.first).integers(
             50, size=(call.minibatches, 3)
         )

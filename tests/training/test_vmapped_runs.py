@@ -17,12 +17,10 @@ from mixedne.errors import TrainingError
 from mixedne.metrics import read_metrics
 from mixedne.solvers import Controls, mixedne_ld, solve
 from mixedne.training.assembly import make_vpg
-from mixedne.training.on_policy import OnPolicyUpdater
-from mixedne.training.run import check_compatible, train_config, train_runs
+from mixedne.training.run import Status, check_compatible, train_config, train_runs
 from mixedne.training.snapshot import is_finite, tree_tensors
 from mixedne.training.streams import Stream, key
-from mixedne.training.trainer import Status
-from mixedne.training.updates import RunInputs
+from mixedne.training.updates import OnPolicyUpdater, RunInputs
 
 TIMES = ("seconds", "steps_per_second")
 

@@ -1,9 +1,8 @@
 """Agents: each gives a solver the gradients of its players.
 
-``base``       the protocol that all agents follow
+``base``       the protocol that all agents follow, and what actor-critic agents share
 ``ddpg_td3``   two-player DDPG and TD3
 ``sac``        soft actor-critic, the non-robust baseline
-``critics``    what these share
 ``vpg``        two-player vanilla policy gradient, which plays its episodes inside the program
 ``losses``     the equations
 ``networks``   multilayer perceptrons

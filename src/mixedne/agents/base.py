@@ -1,29 +1,33 @@
-"""What every agent is to the rest of the package.
+"""What every agent is to the rest of the package, and what the actor-critic agents share.
 
 An agent gives a solver an :class:`~mixedne.solvers.Oracle` and nothing else. A compiled program
 of many outer steps goes: ``init_carry``, then the solver's steps with ``oracle``, then ``finish``.
 """
 
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
+import optax
 
+from mixedne.agents.losses import critic_loss, td_target
+from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.solvers import Carry, Oracle
-from mixedne.types import Players
+from mixedne.types import Players, PyTree
 
 
 class Transition(NamedTuple):
     """What the critic learns from; with leading axes, many of them."""
 
-    observation: jax.Array
-    """s, normalised."""
-    action: jax.Array
-    """ā: what was executed."""
+    observation: jax.Array  # s, normalised
+    action: jax.Array  # ā: what was executed
     reward: jax.Array
-    terminated: jax.Array
-    """d: 1 where the task, not the time limit, ended the episode."""
-    next_observation: jax.Array
-    """s', normalised."""
+    terminated: jax.Array  # d: 1 where the task, not the time limit, ended the episode
+    next_observation: jax.Array  # s', normalised
 
 
 class Batches(NamedTuple):
@@ -32,8 +36,7 @@ class Batches(NamedTuple):
     Everything random is drawn in bulk beforehand: drawing inside the loop costs more.
     """
 
-    transitions: Transition
-    """(capacity, batch, …)"""
+    transitions: Transition  # (capacity, batch, …)
     normals: jax.Array | None
     """(capacity, ``normals_per_batch``, batch, action size): standard normals for the agent."""
 
@@ -58,7 +61,121 @@ class Agent(Protocol):
     def oracle(self, batches: Any) -> Oracle:
         """The oracle that uses these :class:`Batches`; None for an agent that plays episodes."""
 
-    def finish(
-        self, carry: Any, players: Players, batches: Any
-    ) -> tuple[Any, dict[str, jax.Array]]:
+    def finish(self, carry: Any, players: Players, batches: Any) -> tuple[Any, dict[str, Any]]:
         """The critic state at the end of a program, and its metrics by name."""
+
+
+class CriticCarry(NamedTuple):
+    """What the oracle of an actor-critic agent remembers from one minibatch step to the next."""
+
+    critic: Any  # the agent's critic state: critics, targets and optimisers
+    batch: jax.Array  # how many minibatches are used
+    sums: dict[str, jax.Array]
+    """Over minibatch steps: the critics' loss, the first critic's mean value, the mean of Y."""
+
+
+@dataclass(frozen=True, eq=False)
+class ActorCritic(ABC):
+    """Settings and the minibatch step that DDPG, TD3 and SAC share.
+
+    The critic state of a subclass is a NamedTuple with ``critics``, ``critic_optimizer`` and
+    ``target_critics``, beside what is its own.
+    """
+
+    observation_size: int
+    action_size: int
+    _: KW_ONLY
+    hidden: Sequence[int] = (64, 64)
+    activation: str = "tanh"
+    actor_layer_norm: bool = False
+    critic_layer_norm: bool = False
+    gamma: float = 0.99
+    tau: float = 0.999  # τ, the share of the target networks that an update keeps
+    critic_learning_rate: float = 1e-3
+    critic_weight_decay: float = 0.0  # an L2 penalty on the critic's loss
+
+    @abstractmethod
+    def next_values(self, state: Any, observations: jax.Array, normals: Any) -> jax.Array:
+        """V(s') for a minibatch: what the targets Y bootstrap from."""
+
+    @abstractmethod
+    def gradients(
+        self, batches: Batches, carry: CriticCarry, players: Players, opponent: Players | None
+    ) -> Players:
+        """Each player's gradient on the step's minibatch."""
+
+    @abstractmethod
+    def end(self, carry: CriticCarry, players: Players) -> CriticCarry:
+        """Update the targets."""
+
+    @abstractmethod
+    def payoff(self, state: Any, players: Players, s: jax.Array) -> jax.Array:
+        """The mean value of the players' actions over observations s, for the metrics."""
+
+    def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
+        """Take the next minibatch; Y = r + γ (1 − d) V(s'); one step of all critics."""
+        state, (batch, normals) = carry.critic, batch_at(batches, carry.batch)
+        next_values = self.next_values(state, batch.next_observation, normals)
+        target = td_target(batch.reward, batch.terminated, next_values, self.gamma)
+
+        def loss(critics: tuple[Network, ...]) -> tuple[jax.Array, jax.Array]:
+            q = jax.vmap(self.q, (None, 0, 0))
+            values = [q(phi, batch.observation, batch.action) for phi in critics]
+            return critic_loss(values, target).mean(), values[0].mean()
+
+        (error, value), gradients = jax.value_and_grad(loss, has_aux=True)(state.critics)
+        steps, moments = self.critic_optimizer.update(
+            gradients, state.critic_optimizer, state.critics
+        )
+        critics = optax.apply_updates(state.critics, steps)
+        found = {"critic_loss": error, "value": value, "target": target.mean()}
+        sums = {name: carry.sums[name] + found[name] for name in found}
+        state = state._replace(critics=critics, critic_optimizer=moments)
+        return CriticCarry(state, carry.batch + 1, sums)
+
+    def init_critics(self, key: jax.Array, count: int, action_size: int) -> tuple[Network, ...]:
+        """So many critics Q_i(s, a), each with weights of its own."""
+        sizes = (self.observation_size + action_size, *self.hidden, 1)
+        keys = jax.random.split(key, count)
+        return tuple(init_network(k, sizes, layer_norm=self.critic_layer_norm) for k in keys)
+
+    def q(self, phi: Network, s: jax.Array, a: jax.Array) -> Any:
+        """Q_φ(s, a), a number."""
+        return apply_network(phi, jnp.concatenate([s, a]), self.activation)[0]
+
+    @property
+    def critic_optimizer(self) -> optax.GradientTransformation:
+        """Adam, with weight decay if there is any."""
+        adam = optax.adam(self.critic_learning_rate)
+        if self.critic_weight_decay == 0:
+            return adam
+        return optax.chain(optax.add_decayed_weights(self.critic_weight_decay), adam)
+
+    def init_carry(self, critic: Any) -> CriticCarry:
+        """The carry at the start of a program."""
+        sums = dict.fromkeys(("critic_loss", "value", "target"), jnp.zeros([]))
+        return CriticCarry(critic, jnp.zeros([], jnp.int32), sums)
+
+    def oracle(self, batches: Batches) -> Oracle:
+        """The oracle that takes one of these minibatches for each step."""
+
+        def resample(key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
+            return carry._replace(batch=carry.batch + 1)
+
+        gradients = functools.partial(self.gradients, batches)
+        return Oracle(gradients, functools.partial(self.begin, batches), resample, self.end)
+
+    def finish(self, carry: CriticCarry, players: Players, batches: Batches) -> tuple[Any, Any]:
+        """The critic state, and the metrics: sums, and the payoff on the last minibatch."""
+        last = batches.transitions.observation[carry.batch - 1]
+        return carry.critic, {**carry.sums, "payoff": self.payoff(carry.critic, players, last)}
+
+
+def batch_at(tree: PyTree, i: jax.Array) -> PyTree:
+    """Minibatch i, or what else goes with it."""
+    return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, i, keepdims=False), tree)
+
+
+def polyak_update(tau: float, target: PyTree, source: PyTree) -> PyTree:
+    """Target networks: τ target + (1 − τ) source. As in the paper, τ is the share kept."""
+    return jax.tree.map(lambda old, new: tau * old + (1.0 - tau) * new, target, source)

@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.agents.base import Batches
-from mixedne.agents.critics import ActorCritic, CriticCarry, batch_at, polyak_update
+from mixedne.agents.base import ActorCritic, Batches, CriticCarry, batch_at, polyak_update
 from mixedne.agents.losses import expected_q, smooth_target_action
 from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.games import Formulation
@@ -24,13 +23,10 @@ from mixedne.types import Players
 class CriticState(NamedTuple):
     """What is learned beside the two players."""
 
-    critics: tuple[Network, ...]
-    """φ_1 (and φ_2)."""
+    critics: tuple[Network, ...]  # φ_1 (and φ_2)
     critic_optimizer: optax.OptState
-    target_critics: tuple[Network, ...]
-    """φ_targ,1 (and φ_targ,2)."""
-    target_players: Players
-    """θ_targ, ω_targ: they follow the inner iterate."""
+    target_critics: tuple[Network, ...]  # φ_targ,1 (and φ_targ,2)
+    target_players: Players  # θ_targ, ω_targ: they follow the inner iterate
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +36,7 @@ class DDPG(ActorCritic):
     _: KW_ONLY
     formulation: Formulation
     critics: int = 1
-    target_noise: float = 0.0
-    """Deviation of the noise that smooths target actions."""
+    target_noise: float = 0.0  # deviation of the noise that smooths target actions
     target_noise_clip: float = 0.5
     policy_head: str = "tanh"
 
@@ -84,11 +79,9 @@ class DDPG(ActorCritic):
     def end(self, carry: CriticCarry, players: Players) -> CriticCarry:
         """Targets follow the critics and the players."""
         state: CriticState = carry.critic
-        state = state._replace(
-            target_critics=polyak_update(self.tau, state.target_critics, state.critics),
-            target_players=polyak_update(self.tau, state.target_players, players),
-        )
-        return carry._replace(critic=state)
+        critics = polyak_update(self.tau, state.target_critics, state.critics)
+        actors = polyak_update(self.tau, state.target_players, players)
+        return carry._replace(critic=state._replace(target_critics=critics, target_players=actors))
 
     def act(self, actor: Network | None, observation: jax.Array) -> Any:
         """μ(s), or ν(s); None for a player that does not exist."""
@@ -102,18 +95,16 @@ class DDPG(ActorCritic):
 
     def next_values(self, state: CriticState, observations: jax.Array, normals: Any) -> jax.Array:
         """min_i Σ_branches w Q_targ,i(s', ã), with smoothing noise on each branch."""
+        noise = self.target_noise, self.target_noise_clip
 
         def one(s: jax.Array, normals: Any) -> jax.Array:
-            a, b = (self.act(actor, s) for actor in state.target_players)
+            lottery = self.formulation.branches(*(self.act(x, s) for x in state.target_players))
             branches = [
-                (weight, action if normals is None else self._smooth(action, normals[i]))
-                for i, (weight, action) in enumerate(self.formulation.branches(a, b))
+                (weight, a if normals is None else smooth_target_action(a, normals[i], *noise))
+                for i, (weight, a) in enumerate(lottery)
             ]
-            values = [
-                expected_q(functools.partial(self.q, phi, s), branches)
-                for phi in state.target_critics
-            ]
-            return jnp.stack(values).min()
+            q = (functools.partial(self.q, phi, s) for phi in state.target_critics)
+            return jnp.stack([expected_q(each, branches) for each in q]).min()
 
         return jax.vmap(one, (0, None if normals is None else 1))(observations, normals)
 
@@ -126,10 +117,7 @@ class DDPG(ActorCritic):
         """Mean of Σ_branches w Q_1(s, ·) at given actions."""
 
         def one(s: jax.Array, a: jax.Array, b: Any) -> Any:
-            branches = self.formulation.branches(a, b)
-            return expected_q(functools.partial(self.q, state.critics[0], s), branches)
+            q = functools.partial(self.q, state.critics[0], s)
+            return expected_q(q, self.formulation.branches(a, b))
 
         return jax.vmap(one)(s, a, b).mean()
-
-    def _smooth(self, action: jax.Array, normal: jax.Array) -> jax.Array:
-        return smooth_target_action(action, normal, self.target_noise, self.target_noise_clip)

@@ -1,7 +1,8 @@
-"""The agents' equations: pure functions of one transition (returns: of one episode).
+"""The agents' equations: of critics, of DDPG and TD3, of SAC, of VPG.
 
-Time stands in the names: ``_t`` at the transition, ``_next`` one step later. Gradients are taken
-by ``jax.grad``; each function says which gradient of the paper comes out.
+Pure functions of one transition or many (returns: of one episode). Time stands in the names:
+``_t`` at the transition, ``_next`` one step later. Gradients are taken by ``jax.grad``; each
+function says which gradient of the paper comes out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,9 +13,6 @@ import jax.numpy as jnp
 
 LOG_DEVIATION_RANGE = (-20.0, 2.0)
 """Of SAC's Gaussian policy; the policy file clips the same way."""
-
-
-# -- critics --------------------------------------------------------------------------------------
 
 
 def td_target(
@@ -29,12 +27,7 @@ def critic_loss(values_t: Sequence[jax.Array], target_t: jax.Array) -> jax.Array
     return sum((jnp.square(target_t - value) for value in values_t), jnp.zeros_like(target_t))
 
 
-# -- DDPG and TD3 ---------------------------------------------------------------------------------
-
-
-def expected_q(
-    q: Callable[[jax.Array], jax.Array], branches: Iterable[tuple[float, jax.Array]]
-) -> Any:
+def expected_q(q: Callable[..., Any], branches: Iterable[tuple[float, jax.Array]]) -> Any:
     """Σ w Q(s, ā) over the branches (w, ā) of a formulation.
 
     As a function of both players' parameters this is the deterministic policy gradient's
@@ -51,9 +44,6 @@ def smooth_target_action(
 ) -> jax.Array:
     """TD3's target action: clip(a + clip(σ ξ, −c, c), −1, 1)."""
     return jnp.clip(action + jnp.clip(deviation * normal, -limit, limit), -1.0, 1.0)
-
-
-# -- SAC ------------------------------------------------------------------------------------------
 
 
 def squashed_gaussian(outputs: jax.Array, normal: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -78,9 +68,6 @@ def soft_value(min_q: jax.Array, log_prob: jax.Array, alpha: jax.typing.ArrayLik
 def alpha_loss(log_alpha: jax.Array, mean_log_prob: jax.Array, target_entropy: float) -> jax.Array:
     """−log α (E log π(a | s) + H̄): descending it steers the entropy to H̄."""
     return -log_alpha * (mean_log_prob + target_entropy)
-
-
-# -- VPG ------------------------------------------------------------------------------------------
 
 
 def returns_to_go(rewards: jax.Array, gamma: float) -> jax.Array:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from mixedne.types import LAYER_NORM_EPSILON
 
@@ -51,9 +52,9 @@ def apply_network(network: Network, x: jax.Array, activation: str) -> jax.Array:
 
 
 def network_tensors(network: Network) -> dict[str, Any]:
-    """The network's arrays under the names of a policy file."""
+    """Copies of the network's arrays, in NumPy, under the names of a policy file."""
     return {
-        f"layers.{i}.{name}": array
+        f"layers.{i}.{name}": np.array(array)
         for i, layer in enumerate(network)
         for name, array in layer.items()
     }

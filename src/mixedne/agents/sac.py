@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.agents.base import Batches
-from mixedne.agents.critics import ActorCritic, CriticCarry, batch_at, polyak_update
+from mixedne.agents.base import ActorCritic, Batches, CriticCarry, batch_at, polyak_update
 from mixedne.agents.losses import alpha_loss, soft_value, squashed_gaussian
 from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.types import Players
@@ -26,12 +25,9 @@ class CriticState(NamedTuple):
     critics: tuple[Network, ...]
     critic_optimizer: optax.OptState
     target_critics: tuple[Network, ...]
-    policy: Network
-    """θ_t, for the targets: SAC has no target policy."""
+    policy: Network  # θ_t, for the targets: SAC has no target policy
     log_alpha: jax.Array
-    """log α."""
-    alpha_optimizer: optax.OptState
-    """``None`` where α is fixed."""
+    alpha_optimizer: optax.OptState  # None where α is fixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +41,10 @@ class SAC(ActorCritic):
     critic_learning_rate: float = 3e-4
     alpha_learning_rate: float = 3e-4
     initial_alpha: float = 1.0
-    target_entropy: float | None = None
-    """H̄; minus the number of actions unless given."""
-    fixed_alpha: float | None = None
-    """α, if it is not learned."""
+    target_entropy: float | None = None  # H̄; minus the number of actions unless given
+    fixed_alpha: float | None = None  # α, if it is not learned
     policy_head: str = "tanh-gaussian"
-    normals_per_batch: int = 2
-    """For the actions at s' and at s."""
-
-    @property
-    def alpha_optimizer(self) -> optax.GradientTransformation:
-        """Adam."""
-        return optax.adam(self.alpha_learning_rate)
+    normals_per_batch: int = 2  # for the actions at s' and at s
 
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
         """First networks; target critics start as copies."""
@@ -66,40 +54,37 @@ class SAC(ActorCritic):
         phi = self.init_critics(critic_key, 2, self.action_size)
         alpha = self.initial_alpha if self.fixed_alpha is None else self.fixed_alpha
         log_alpha = jnp.log(jnp.asarray(alpha, jnp.float32))
-        moments = self.alpha_optimizer.init(log_alpha) if self.fixed_alpha is None else None
+        adam = optax.adam(self.alpha_learning_rate)
+        moments = adam.init(log_alpha) if self.fixed_alpha is None else None
         state = CriticState(phi, self.critic_optimizer.init(phi), phi, policy, log_alpha, moments)
         return Players(policy, None), state
 
-    def begin(self, batches: Batches, key: jax.Array, carry: CriticCarry, *players: Any) -> Any:
+    def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
         """Update the critics, then α."""
-        observations, normals = batch_at(
-            (batches.transitions.observation, batches.normals), carry.batch
-        )
+        places = batches.transitions.observation, batches.normals
+        s, normals = batch_at(places, carry.batch)
         carry = super().begin(batches, key, carry, *players)
         if self.fixed_alpha is not None:
             return carry
-        return carry._replace(critic=self.update_alpha(carry.critic, observations, normals[1]))
+        # One step of log α, so that the entropy nears H̄.
+        state: CriticState = carry.critic
+        _, log_prob = jax.vmap(self.sample, (None, 0, 0))(state.policy, s, normals[1])
+        target = -float(self.action_size) if self.target_entropy is None else self.target_entropy
+        gradient = jax.grad(alpha_loss)(state.log_alpha, log_prob.mean(), target)
+        adam = optax.adam(self.alpha_learning_rate)
+        step, moments = adam.update(gradient, state.alpha_optimizer)
+        state = state._replace(log_alpha=state.log_alpha + step, alpha_optimizer=moments)
+        return carry._replace(critic=state)
 
-    def next_values(
-        self, state: CriticState, observations: jax.Array, normals: jax.Array
-    ) -> jax.Array:
+    def next_values(self, state: CriticState, observations: jax.Array, normals: Any) -> jax.Array:
         """min_i Q_targ,i(s', a') − α log π(a' | s') at a sampled a'."""
         alpha = jnp.exp(state.log_alpha)
         return self.soft_values(state.policy, state.target_critics, alpha, observations, normals[0])
-
-    def update_alpha(self, state: CriticState, s: jax.Array, normals: jax.Array) -> CriticState:
-        """One step of log α, so that the entropy nears H̄."""
-        _, log_prob = jax.vmap(self.sample, (None, 0, 0))(state.policy, s, normals)
-        target = -float(self.action_size) if self.target_entropy is None else self.target_entropy
-        gradient = jax.grad(alpha_loss)(state.log_alpha, log_prob.mean(), target)
-        step, moments = self.alpha_optimizer.update(gradient, state.alpha_optimizer)
-        return state._replace(log_alpha=state.log_alpha + step, alpha_optimizer=moments)
 
     def gradients(
         self, batches: Batches, carry: CriticCarry, players: Players, opponent: Players | None
     ) -> Players:
         """The gradient of the mean soft value on the step's minibatch."""
-        del opponent
         state: CriticState = carry.critic
         places = batches.transitions.observation, batches.normals
         s, normals = batch_at(places, carry.batch - 1)
@@ -114,14 +99,11 @@ class SAC(ActorCritic):
         """Target critics follow the critics; the next targets use the new policy."""
         state: CriticState = carry.critic
         targets = polyak_update(self.tau, state.target_critics, state.critics)
-        state = state._replace(target_critics=targets, policy=players.agent)
-        return carry._replace(critic=state)
+        return carry._replace(critic=state._replace(target_critics=targets, policy=players.agent))
 
-    def sample(
-        self, policy: Network, observation: jax.Array, normal: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
+    def sample(self, policy: Network, s: jax.Array, normal: jax.Array) -> tuple[Any, Any]:
         """An action a of π(s), and log π(a | s)."""
-        return squashed_gaussian(apply_network(policy, observation, self.activation), normal)
+        return squashed_gaussian(apply_network(policy, s, self.activation), normal)
 
     def min_q(self, phi: tuple[Network, ...], s: jax.Array, a: jax.Array) -> jax.Array:
         """min_i Q_i(s, a)."""
@@ -137,7 +119,7 @@ class SAC(ActorCritic):
         return jax.vmap(one)(s).mean()
 
     def soft_values(
-        self, policy: Network, phi: Any, alpha: jax.Array, s: jax.Array, normals: jax.Array
+        self, policy: Network, phi: Any, alpha: Any, s: jax.Array, normals: jax.Array
     ) -> jax.Array:
         """V(s) for many observations, at actions made from these normals."""
 

@@ -21,13 +21,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.agents.losses import (
-    discounted_returns_to_go,
-    gaussian,
-    gaussian_log_prob,
-    reinforce_objective,
-    returns_to_go,
-)
+from mixedne.agents import losses
 from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.games import Formulation
 from mixedne.solvers import Oracle
@@ -37,23 +31,17 @@ from mixedne.types import Players, PyTree, World
 class Trajectories(NamedTuple):
     """What a player estimates its gradient from: n episodes of H steps."""
 
-    observation: jax.Array
-    """s_t: (n, H, observation size)."""
-    normal: jax.Array
-    """ξ_t of the player's own action a_t = μ(s_t) + σ(s_t) ξ_t: (n, H, action size)."""
-    weight: jax.Array
-    """Ψ_t, such as γ^t G_t: (n, H)."""
+    observation: jax.Array  # s_t: (n, H, observation size)
+    normal: jax.Array  # ξ_t of the player's own action μ(s_t) + σ(s_t) ξ_t: (n, H, action size)
+    weight: jax.Array  # Ψ_t, such as γ^t G_t: (n, H)
 
 
 class RolloutCarry(NamedTuple):
     """What the oracle remembers from one rollout to the next."""
 
-    trajectories: Players
-    """Of the last rollout."""
-    returns: jax.Array
-    """Sum over rollouts of their episodes' mean undiscounted return."""
-    rollouts: jax.Array
-    """How often episodes were played."""
+    trajectories: Players  # of the last rollout
+    returns: jax.Array  # sum over rollouts of their episodes' mean undiscounted return
+    rollouts: jax.Array  # how often episodes were played
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +54,12 @@ class VPG:
     activation: str = "relu"
     layer_norm: bool = False
     gamma: float = 0.99
-    horizon: int = 500
-    """H, steps of an episode."""
-    trajectories: int = 1
-    """n, episodes played for one gradient."""
-    normalise_returns: bool = False
-    """Shift and scale the G_t of a rollout to mean 0 and deviation 1."""
-    gamma_weights: bool = True
-    """Weight step t by γ^t G_t, as printed; otherwise by G_t."""
-    share_factors: bool = True
-    """Scale the players' gradients by 1 − δ and δ, as printed."""
-    clip_gradient: float | None = None
-    """The largest norm of a player's gradient."""
+    horizon: int = 500  # H, steps of an episode
+    trajectories: int = 1  # n, episodes played for one gradient
+    normalise_returns: bool = False  # shift and scale the G_t to mean 0 and deviation 1
+    gamma_weights: bool = True  # weight step t by γ^t G_t, as printed; otherwise by G_t
+    share_factors: bool = True  # scale the players' gradients by 1 − δ and δ, as printed
+    clip_gradient: float | None = None  # the largest norm of a player's gradient
     policy_head: str = "clipped-gaussian"
     normals_per_batch: int = 0
 
@@ -99,17 +81,11 @@ class VPG:
 
     def oracle(self, batches: None = None) -> Oracle:
         """The oracle that plays episodes where the players stand."""
-        del batches
         return Oracle(self.gradients, self.begin, resample=self.begin)
 
-    def finish(
-        self, carry: RolloutCarry, players: Players, batches: None = None
-    ) -> tuple[None, dict[str, jax.Array]]:
+    def finish(self, carry: RolloutCarry, players: Any, batches: Any) -> tuple[None, Any]:
         """The metrics of a program's rollouts."""
-        del players, batches
         return None, {"returns": carry.returns, "rollouts": carry.rollouts}
-
-    # -- the parts of a gradient step ------------------------------------------------------------
 
     def begin(
         self, key: jax.Array, carry: RolloutCarry, players: Players, opponent: Players | None
@@ -126,14 +102,11 @@ class VPG:
 
     def gradients(self, carry: RolloutCarry, players: Players, opponent: Players | None) -> Players:
         """The policy gradient of each player, estimated from its own trajectories."""
-        del opponent
         delta = self.formulation.delta
         shares = (1 - delta, delta) if self.share_factors else (1.0, 1.0)
         found = (
-            None if network is None else self.policy_gradient(network, trajectories, share)
-            for network, trajectories, share in zip(
-                players, carry.trajectories, shares, strict=True
-            )
+            None if network is None else self.policy_gradient(network, played, share)
+            for network, played, share in zip(players, carry.trajectories, shares, strict=True)
         )
         return Players(*found)
 
@@ -141,17 +114,21 @@ class VPG:
         """share/n Σ_τ Σ_t Ψ_t ∇ log π(a_t | s_t), clipped."""
 
         def one_step(network: Network, s: jax.Array, normal: jax.Array, weight: jax.Array) -> Any:
-            mean, deviation = gaussian(apply_network(network, s, self.activation))
-            return reinforce_objective(gaussian_log_prob(mean, deviation, normal), weight)
+            mean, deviation = losses.gaussian(apply_network(network, s, self.activation))
+            return losses.reinforce_objective(
+                losses.gaussian_log_prob(mean, deviation, normal), weight
+            )
 
         def objective(network: Network) -> jax.Array:
             axes = (None, 0, 0, 0)
             steps = jax.vmap(jax.vmap(one_step, axes), axes)(network, *played)
             return share / self.trajectories * steps.sum()
 
-        return clip_norm(jax.grad(objective)(network), self.clip_gradient)
-
-    # -- episodes --------------------------------------------------------------------------------
+        gradient = jax.grad(objective)(network)
+        if self.clip_gradient is None:
+            return gradient
+        factor = jnp.minimum(1.0, self.clip_gradient / (optax.tree.norm(gradient) + 1e-12))
+        return optax.tree.scale(factor, gradient)
 
     def rollout(self, key: jax.Array, players: Players) -> tuple[Players, jax.Array]:
         """Both players' trajectories, and their episodes' mean undiscounted return."""
@@ -173,8 +150,8 @@ class VPG:
 
         def step(s: jax.Array, random: tuple[Any, Any, Any]) -> tuple[jax.Array, Any]:
             normals, draws, chance = random
-            actions = Players(*map(self.sample, players, (s, s), normals))
-            executed = execute(self.formulation, actions, chance)
+            a, b = map(self.sample, players, (s, s), normals)
+            executed = self.formulation.execute(a, b, chance, where=jnp.where)
             after, reward = self.world.step(s, executed, draws)
             return after, (s, reward)
 
@@ -182,38 +159,19 @@ class VPG:
         return observation, normals, rewards
 
     def sample(self, network: Network | None, s: jax.Array, normal: jax.Array) -> Any:
-        """The action μ(s) + σ(s) ξ; None for a player that does not exist."""
+        """μ(s) + σ(s) ξ, clipped to [−1, 1]; None for a player that does not exist."""
         if network is None:
             return None
-        mean, deviation = gaussian(apply_network(network, s, self.activation))
-        return mean + deviation * normal
+        mean, deviation = losses.gaussian(apply_network(network, s, self.activation))
+        return jnp.clip(mean + deviation * normal, -1, 1)
 
     def weights(self, rewards: jax.Array) -> jax.Array:
         """Ψ_t for the rewards (n, H) of a rollout: γ^t G_t, or a variant by configuration."""
         if self.gamma_weights and not self.normalise_returns:
-            return jax.vmap(discounted_returns_to_go, (0, None))(rewards, self.gamma)
-        weight = jax.vmap(returns_to_go, (0, None))(rewards, self.gamma)
+            return jax.vmap(losses.discounted_returns_to_go, (0, None))(rewards, self.gamma)
+        weight = jax.vmap(losses.returns_to_go, (0, None))(rewards, self.gamma)
         if self.normalise_returns:
             weight = (weight - weight.mean()) / (weight.std() + 1e-8)
         if self.gamma_weights:
             weight = self.gamma ** jnp.arange(self.horizon)[None] * weight
         return weight
-
-
-def execute(formulation: Formulation, actions: Players, chance: jax.Array) -> jax.Array:
-    """What the world gets of two sampled actions; ``chance`` is uniform on [0, 1)."""
-    inside = (None if a is None else jnp.clip(a, -1, 1) for a in actions)
-    *others, last = formulation.branches(*inside)
-    executed, below = last.action, 1.0 - last.weight
-    for weight, action in reversed(others):
-        executed = jnp.where(chance < below, action, executed)
-        below -= weight
-    return jnp.asarray(executed)
-
-
-def clip_norm(gradient: PyTree, largest: float | None) -> PyTree:
-    """The gradient, shortened to the largest norm allowed."""
-    if largest is None:
-        return gradient
-    factor = jnp.minimum(1.0, largest / (optax.tree.norm(gradient) + 1e-12))
-    return optax.tree.scale(factor, gradient)

@@ -26,7 +26,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
 if TYPE_CHECKING:
-    from mixedne.training.trainer import Status
+    from mixedne.training.run import Status
 
 PLAIN_REPORTS = 20
 """Lines of progress where there is no terminal."""

@@ -17,20 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.names import FORMULATIONS
-
-PLANNED = ("rarl",)
-"""Those that are to come."""
 
 
 class Branch(NamedTuple):
     """One thing that may happen with two actions."""
 
-    weight: float
-    """Its probability."""
-    action: Any
-    """What is executed, and what the critic sees."""
+    weight: float  # its probability
+    action: Any  # what is executed, and what the critic sees
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,7 @@ class Formulation:
     """The rules by which two players act. Actions may be NumPy or JAX arrays."""
 
     name: str
-    delta: float
-    """δ: the adversary's share."""
+    delta: float  # δ: the adversary's share
     branches: Callable[[Any, Any], tuple[Branch, ...]]
     """(agent's action, adversary's action or None) → the lottery."""
     branch_count: int
@@ -59,35 +55,28 @@ class Formulation:
         """How many numbers of action the critic sees."""
         return action_size
 
-    def execute(self, agent: Any, adversary: Any, chance: float) -> Any:
+    def execute(self, agent: Any, adversary: Any, chance: Any, where: Any = np.where) -> Any:
         """The action that the world gets; ``chance`` is uniform on [0, 1)."""
         *others, last = self.branches(agent, adversary)
-        for weight, action in others:
-            if chance < weight:
-                return action
-            chance -= weight
-        return last.action
+        executed, below = last.action, 1.0 - last.weight
+        for weight, action in reversed(others):
+            executed = where(chance < below, action, executed)
+            below -= weight
+        return executed
 
 
 def make_formulation(name: str, delta: float) -> Formulation:
     """The formulation of that name, with the adversary's share δ."""
-    if name in PLANNED:
+    if name == "rarl":
         raise InvalidInputError(f"the formulation {name} is not there yet")
     check_choice("formulation", name, FORMULATIONS)
     check_number("delta", delta, at_least=0, below=1)
 
-    def alone(a: Any, b: Any) -> tuple[Branch, ...]:
-        del b
-        return (Branch(1.0, a),)
-
-    def mixed(a: Any, b: Any) -> tuple[Branch, ...]:
-        return (Branch(1.0, (1 - delta) * a + delta * b),)
-
-    def either(a: Any, b: Any) -> tuple[Branch, ...]:
-        return (Branch(1 - delta, a), Branch(delta, b))
-
+    lotteries: dict[str, Callable[[Any, Any], tuple[Branch, ...]]] = {
+        "nr-mdp": lambda a, b: (Branch(1.0, (1 - delta) * a + delta * b),),
+        "pr-mdp": lambda a, b: (Branch(1 - delta, a), Branch(delta, b)),
+    }
     if delta == 0:
-        return Formulation(name, 0.0, alone, branch_count=1, players_meet=False)
-    if name == "nr-mdp":
-        return Formulation(name, delta, mixed, branch_count=1, players_meet=True)
-    return Formulation(name, delta, either, branch_count=2, players_meet=False)
+        return Formulation(name, 0.0, lambda a, b: (Branch(1.0, a),), 1, players_meet=False)
+    is_mixed = name == "nr-mdp"
+    return Formulation(name, delta, lotteries[name], 1 if is_mixed else 2, players_meet=is_mixed)

@@ -80,21 +80,19 @@ def _measure_training() -> tuple[float, float]:
     """
     from mixedne.config import configure
     from mixedne.config.identity import to_json
-    from mixedne.training.assembly import formulation_of, make_agent, make_policies
-    from mixedne.training.collection import Collector, transition_sizes
-    from mixedne.training.normaliser import no_normaliser
-    from mixedne.training.off_policy import OffPolicyUpdater
-    from mixedne.training.replay import Layout, Replay
+    from mixedne.training.assembly import make_policies
+    from mixedne.training.collection import Experience, no_normaliser
+    from mixedne.training.replay import Replay
     from mixedne.training.run import hold_to_one_thread
-    from mixedne.training.updates import RunInputs
+    from mixedne.training.updates import RunInputs, make_updater
 
     hold_to_one_thread()
     config = configure(TASK, inner_growth=100.0, updates=15)  # K_t is 15 throughout
-    task, formulation = resolve_task(config.task), formulation_of(config)
-    agent, layout = make_agent(config, task), Layout(transition_sizes(task, formulation))
-    replay = Replay.create(None, layout.width, 10_000, 0)
-    replay.append(np.random.default_rng(0).standard_normal((10_000, layout.width), np.float32))
-    updater = OffPolicyUpdater(config, agent, layout)
+    task, updater = resolve_task(config.task), make_updater(config)
+    experience = Experience(config, task, None)
+    width = experience.layout.width
+    replay = Replay.create(None, width, 10_000, 0)
+    replay.append(np.random.default_rng(0).standard_normal((10_000, width), np.float32))
     normaliser = no_normaliser(task.observation_size)
     state = updater.init(config.seed)
 
@@ -106,13 +104,12 @@ def _measure_training() -> tuple[float, float]:
     update()  # compiles
     update_share = _fastest(update) / (config.updates * config.inner_max)
     weights = update_seconds(to_json(config), task, UnitCosts(weight_seconds=1.0))
-    policies = make_policies(config, task, agent.policy_head, state.players, normaliser)
-    collector = Collector(task, formulation, layout.columns, 0, exploration=config.sigma)
+    policies = make_policies(config, task, updater.agent.policy_head, state.players, normaliser)
     try:
-        collector.start()
-        collecting = _fastest(lambda: collector.collect(policies, 100, 0, at_random=False)) / 100
+        experience.start()
+        collecting = _fastest(lambda: experience.play(policies, 100, 0, at_random=False)) / 100
     finally:
-        collector.close()
+        experience.close()
     return update_share / weights, collecting
 
 

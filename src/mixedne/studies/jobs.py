@@ -31,7 +31,7 @@ from mixedne.studies.plan import PlannedRun
 from mixedne.tasks import resolve_task
 
 if TYPE_CHECKING:
-    from mixedne.training.trainer import Status
+    from mixedne.training.run import Status
 
 OnProgress = Callable[[str, int, int], None]
 """Takes the stage (``training`` or ``evaluating``), and its steps or episodes: done and total."""

@@ -1,104 +1,82 @@
-"""From a configuration to the parts that it names: formulation, agent, solver, policies."""
+"""From a configuration to the parts that it names: agent, solver, policies."""
 
+import dataclasses
 from typing import Any
 
-import numpy as np
+import jax
+import jax.numpy as jnp
 import optax
 
 from mixedne import optimizers, solvers
 from mixedne.agents import DDPG, SAC, VPG
 from mixedne.agents.networks import network_tensors
 from mixedne.config import Config
-from mixedne.games import Formulation, make_formulation
+from mixedne.games import make_formulation
 from mixedne.policies import Policy, PolicySpec
 from mixedne.solvers import ExtraArgs, Oracle, Solver
-from mixedne.tasks import Task
-from mixedne.training import toy_world
-from mixedne.training.normaliser import Normaliser
-from mixedne.types import Players
+from mixedne.tasks import Task, toy
+from mixedne.training.collection import Normaliser
+from mixedne.types import Players, World
 
 
 def make_agent(config: Config, task: Task) -> DDPG | SAC:
     """The off-policy agent of the configuration."""
     sizes = task.observation_size, task.action_size
-    shared: dict[str, Any] = {
-        "hidden": config.hidden,
-        "activation": config.activation,
-        "actor_layer_norm": config.actor_layer_norm,
-        "critic_layer_norm": config.critic_layer_norm,
-        "gamma": config.gamma,
-        "tau": config.tau,
-        "critic_learning_rate": config.critic_learning_rate,
-        "critic_weight_decay": config.critic_weight_decay,
+    if config.agent != "sac":
+        return DDPG(*sizes, **_settings(DDPG, config))
+    alpha: dict[str, Any] = {
+        "alpha_learning_rate": config.eta,
+        "initial_alpha": config.initial_temperature,
+        "fixed_alpha": config.entropy_coefficient,
     }
-    if config.agent == "sac":
-        return SAC(
-            *sizes,
-            **shared,
-            alpha_learning_rate=config.eta,
-            initial_alpha=config.initial_temperature,
-            target_entropy=config.target_entropy,
-            fixed_alpha=config.entropy_coefficient,
-        )
-    return DDPG(
-        *sizes,
-        formulation=formulation_of(config),
-        **shared,
-        critics=config.critics,
-        target_noise=config.target_noise,
-        target_noise_clip=config.target_noise_clip,
-    )
+    return SAC(*sizes, **_settings(SAC, config), **alpha)
 
 
 def make_vpg(config: Config) -> VPG:
     """The agent of a configuration for VPG; toy is the only task in JAX."""
-    return VPG(
-        toy_world.world(),
-        formulation_of(config),
-        hidden=config.hidden,
-        activation=config.activation,
-        layer_norm=config.actor_layer_norm,
-        gamma=config.gamma,
-        horizon=config.horizon,
-        trajectories=config.trajectories,
-        normalise_returns=config.normalise_returns,
-        gamma_weights=config.gamma_weights,
-        share_factors=config.share_factors,
-        clip_gradient=config.clip_gradient,
-    )
+    return VPG(toy_world(), layer_norm=config.actor_layer_norm, **_settings(VPG, config))
 
 
-def formulation_of(config: Config) -> Formulation:
-    """The formulation of the configuration."""
-    return make_formulation(config.formulation, config.delta)
+def toy_world(rho: float = toy.NOMINAL_RHO) -> World:
+    """The toy MDP M_ρ in JAX, for episodes inside a program: the arithmetic of ``tasks.toy``.
+
+    A step takes two uniform numbers, and pays the state that it leaves.
+    """
+
+    def step(state: jax.Array, action: jax.Array, draws: jax.Array) -> tuple[jax.Array, jax.Array]:
+        after = toy.transition(state, action, *toy.split_draws(draws), rho, xp=jnp)
+        return after, toy.reward(state, xp=jnp)[0]
+
+    return World(start=jnp.zeros(1), action_size=1, draws=2, step=step)
 
 
 def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = None) -> Solver:
     """The configuration's solver; ``extra_args`` may bring the noise of Langevin steps."""
     rms: dict[str, Any] = {"decay": config.rms_decay, "epsilon": config.rms_epsilon}
+    rmsprop = optimizers.rmsprop(config.eta, **rms)
     if config.solver == "mixedne-ld":
         # At σ0 = 0, Langevin dynamics is RMSProp, and no noise need be drawn.
-        optimizer = (
-            optimizers.langevin(config.eta, config.sigma0, **rms)
-            if config.sigma0 > 0
-            else optimizers.rmsprop(config.eta, **rms)
-        )
+        langevin = optimizers.langevin(config.eta, config.sigma0, **rms)
+        optimizer = langevin if config.sigma0 > 0 else rmsprop
         solver = solvers.mixedne_ld(
             oracle, optimizer, damping=config.beta, inner=config.inner, extra_args=extra_args
         )
     elif config.solver == "extra-adam":
         solver = solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
     elif config.solver == "gad":
-        solver = solvers.gad(oracle, optimizers.rmsprop(config.eta, **rms))
+        solver = solvers.gad(oracle, rmsprop)
     else:
         solver = solvers.gad(oracle, optax.adam(config.eta))
     return solvers.delayed(solver, config.policy_delay)
 
 
 def make_policies(
-    config: Config, task: Task, head: str, players: Players, normaliser: Normaliser
+    config: Config, task: Task, head: str, players: Players, normaliser: Normaliser | None = None
 ) -> Players:
     """The players as policies that act by themselves; None for an adversary that is not there."""
+    scaling: dict[str, Any] = {}
+    if normaliser is not None and config.normalise_observations:
+        scaling = {"normaliser.mean": normaliser.mean, "normaliser.scale": normaliser.scale}
     spec = PolicySpec(
         observation_size=task.observation_size,
         action_low=tuple(task.action_low.tolist()),
@@ -110,14 +88,15 @@ def make_policies(
         normaliser=config.normalise_observations,
         task=task.id,
     )
+    return Players(
+        *(None if x is None else Policy(spec, network_tensors(x) | scaling) for x in players)
+    )
 
-    def policy(network: Any) -> Policy | None:
-        if network is None:
-            return None
-        tensors = {name: np.array(array) for name, array in network_tensors(network).items()}
-        if config.normalise_observations:
-            tensors["normaliser.mean"] = np.asarray(normaliser.mean)
-            tensors["normaliser.scale"] = np.asarray(normaliser.scale)
-        return Policy(spec, tensors)
 
-    return Players(policy(players.agent), policy(players.adversary))
+def _settings(agent: type[DDPG | SAC | VPG], config: Config) -> dict[str, Any]:
+    """An agent's settings: the fields of the configuration that have the same names."""
+    shared = {field.name for field in dataclasses.fields(agent)} & vars(config).keys()
+    settings = {name: getattr(config, name) for name in shared}
+    if "formulation" in shared:
+        settings["formulation"] = make_formulation(config.formulation, config.delta)
+    return settings

@@ -1,33 +1,76 @@
-"""Collection: the two players act in the task, step by step.
+"""Collection: the two players act in the task, and what they saw is kept.
 
-Every episode is reset with a seed made from (run seed, episode number), and the actions since
-the reset are kept, so that an interrupted episode can be played again to the same point. A
-simulator's saved state would not do: Gymnasium's observations also read fields that lag behind.
+The environment steps of a run are collected in cycles of ``collect_steps``. Every episode is reset
+with a seed made from (run seed, episode number), and the actions since the reset are kept, so that
+an interrupted episode can be played again to the same point. A simulator's saved state would not
+do: Gymnasium's observations also read fields that lag behind.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedne.config import Config
 from mixedne.errors import InvalidInputError
-from mixedne.games import Formulation
+from mixedne.games import make_formulation
 from mixedne.policies import Policy
 from mixedne.tasks import Task, from_unit, make_env
+from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, episode_seed, generator
 from mixedne.types import Players
 
 Array = NDArray[np.float32]
 
+SMALLEST_SCALE = 1e-2
+"""Observations that hardly vary, or not yet, are not blown up further than this allows."""
 
-class EpisodeStatistics(NamedTuple):
-    """An episode that has ended."""
 
-    total_reward: float
-    """The undiscounted return."""
-    length: int
+class Normaliser(NamedTuple):
+    """What observations are normalised by: (s − mean) / scale."""
+
+    mean: Any
+    scale: Any
+
+
+def no_normaliser(size: int) -> Normaliser:
+    """Leaves observations as they are."""
+    return Normaliser(np.zeros(size, np.float32), np.ones(size, np.float32))
+
+
+@dataclass(frozen=True)
+class RunningMoments:
+    """Moments of all observations seen so far, in double precision (Chan's algorithm)."""
+
+    count: int
+    mean: NDArray[np.float64]
+    squares: NDArray[np.float64]  # sum of squared distances from the mean
+
+    @classmethod
+    def empty(cls, size: int) -> "RunningMoments":
+        """Nothing seen yet."""
+        return cls(0, np.zeros(size), np.zeros(size))
+
+    def update(self, observations: NDArray[Any]) -> "RunningMoments":
+        """These, and (n, size) more."""
+        x = np.asarray(observations, np.float64)
+        count = self.count + len(x)
+        mean, squares = x.mean(0), np.square(x - x.mean(0)).sum(0)
+        shift = mean - self.mean
+        return RunningMoments(
+            count,
+            self.mean + shift * len(x) / count,
+            self.squares + squares + shift**2 * self.count * len(x) / count,
+        )
+
+    def scaling(self) -> Normaliser:
+        """Mean and deviation, as far as anything was seen."""
+        if self.count == 0:
+            return no_normaliser(len(self.mean))
+        deviation = np.maximum(np.sqrt(self.squares / self.count), SMALLEST_SCALE)
+        return Normaliser(self.mean.astype(np.float32), deviation.astype(np.float32))
 
 
 @dataclass
@@ -36,66 +79,81 @@ class Episode:
 
     number: int = 0
     total_reward: float = 0.0
-    actions: list[Array] = field(default_factory=list)
-    """What was executed since the reset, in the task's units."""
+    actions: list[Array] = field(default_factory=list)  # since the reset, in the task's units
 
 
-def transition_sizes(task: Task, formulation: Formulation) -> dict[str, int]:
-    """The fields of a stored transition: both players' actions and the executed one.
+def transition_layout(config: Config, task: Task) -> Layout:
+    """The columns of a stored transition: both players' actions and the executed one, among others.
 
     Without an adversary the agent's action is the executed one and is not stored twice.
     """
-    apart = {
-        "agent_action": task.action_size,
-        "adversary_action": formulation.adversary_size(task.action_size),
-    }
-    return {
-        "observation": task.observation_size,
-        **(apart if formulation.has_adversary else {}),
-        "action": formulation.critic_size(task.action_size),
-        "reward": 1,
-        "terminated": 1,
-        "next_observation": task.observation_size,
-    }
+    formulation, size = make_formulation(config.formulation, config.delta), task.action_size
+    apart = {"agent_action": size, "adversary_action": formulation.adversary_size(size)}
+    return Layout(
+        {
+            "observation": task.observation_size,
+            **(apart if formulation.has_adversary else {}),
+            "action": formulation.critic_size(size),
+            "reward": 1,
+            "terminated": 1,
+            "next_observation": task.observation_size,
+        }
+    )
 
 
-class Collector:
-    """Plays episodes of one task with the policies that it is given."""
+class Experience:
+    """Plays the episodes of an off-policy run, and keeps what was seen.
 
-    def __init__(
-        self,
-        task: Task,
-        formulation: Formulation,
-        columns: Mapping[str, slice],
-        seed: int,
-        *,
-        exploration: float,
-    ) -> None:
-        """``exploration`` is σ, the deviation of the noise on both players' actions.
+    That is the episode in progress, the replay, and running moments of the observations. A
+    checkpoint does not copy the replay, a file of its own, but notes checksums of its window.
+    """
 
-        An episode begins with ``start`` or ``resume``.
-        """
-        self.task, self.formulation, self.seed = task, formulation, seed
-        self._columns = columns
-        self._width = max(column.stop for column in columns.values())
-        self._exploration = np.float32(exploration)
-        low, high = (x.astype(np.float32) for x in (task.action_low, task.action_high))
-        self._box = low, high
+    def __init__(self, config: Config, task: Task, replay_path: Path | None) -> None:
+        """Make the environment; ``start`` or ``restore`` makes the rest."""
+        self._config, self._task, self._path = config, task, replay_path
+        self._formulation = make_formulation(config.formulation, config.delta)
+        self._box = [x.astype(np.float32) for x in (task.action_low, task.action_high)]
+        self.layout = transition_layout(config, task)
         self._env = make_env(task)
         self.episode = Episode()
         self._observation: Array = np.zeros(task.observation_size, np.float32)
+        self.moments = RunningMoments.empty(task.observation_size)
+        self.replay: Replay | None = None  # between the start of a run and its end
+        self.largest_reward = 0.0
 
     def start(self) -> None:
-        """Begin the first episode; ``InvalidInputError`` if the environment cannot."""
-        try:
-            self._reset(0)
-        except InvalidInputError:
-            raise
-        except Exception as error:  # whatever the environment's own code raises
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            raise InvalidInputError(f"the task {self.task.id} cannot be reset: {reason}") from error
+        """Begin from nothing: the first episode and an empty replay."""
+        self._reset(0)
+        self.replay = Replay.create(self._path, *self._replay_shape())
 
-    def resume(self, number: int, actions: NDArray[np.float32]) -> None:
+    def collect(self, policies: Players, step: int, count: int) -> list[tuple[float, int]]:
+        """Take the environment steps step + 1 … step + count; (return, length) of what ended."""
+        config = self._config
+        is_random = step < config.random_steps
+        rows, ended = self.play(policies, count, step // config.collect_steps, at_random=is_random)
+        if self.replay is not None:
+            self.replay.append(rows)
+        rewards = np.abs(rows[:, self.layout.columns["reward"]])
+        self.largest_reward = max(self.largest_reward, float(rewards.max()))
+        if config.normalise_observations:
+            self.moments = self.moments.update(rows[:, self.layout.columns["observation"]])
+        return ended
+
+    @np.errstate(over="ignore")  # of float32: _step looks for it
+    def play(
+        self, policies: Players, count: int, cycle: int, *, at_random: bool
+    ) -> tuple[Array, list[tuple[float, int]]]:
+        """Take ``count`` steps: packed transitions, and (return, length) of episodes that ended."""
+        rows = np.zeros((count, self.layout.width), np.float32)
+        finished = []
+        for row, normals, uniforms, chance in zip(rows, *self._draws(count, cycle), strict=True):
+            a, b = self._actions(policies, normals, uniforms if at_random else None)
+            executed = np.asarray(self._formulation.execute(a, b, chance), np.float32)
+            if ended := self._step(row, a, b, executed):
+                finished.append(ended)
+        return rows, finished
+
+    def resume(self, number: int, actions: Array) -> None:
         """Play an episode again, up to where it was left."""
         self._reset(number)
         for action in actions:
@@ -104,33 +162,53 @@ class Collector:
             self.episode.total_reward += float(reward)
         self.episode.actions = list(actions)
 
-    def collect(
-        self, policies: Players, count: int, cycle: int, *, at_random: bool
-    ) -> tuple[Array, list[EpisodeStatistics]]:
-        """Take ``count`` steps: packed transitions, and the episodes that ended in them."""
-        draws = self._draws(count, cycle)
-        rows = np.zeros((count, self._width), np.float32)
-        finished = []
-        for row, normals, uniforms, chance in zip(rows, *draws, strict=True):
-            a, b = self._actions(policies, normals, uniforms if at_random else None)
-            executed = np.asarray(self.formulation.execute(a, b, chance), np.float32)
-            if ended := self._step(row, a, b, executed):
-                finished.append(ended)
-        return rows, finished
+    def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The arrays and notes of a checkpoint."""
+        actions = np.array(self.episode.actions, np.float32)
+        tensors: dict[str, NDArray[Any]] = {
+            "moments.mean": self.moments.mean,
+            "moments.squares": self.moments.squares,
+            "episode.actions": actions.reshape(-1, self._task.action_size),
+        }
+        notes: dict[str, Any] = {
+            "observations": self.moments.count,
+            "episode": self.episode.number,
+            "largest_reward": self.largest_reward,
+        }
+        if self.replay is not None:
+            notes["replay_checksums"] = self.replay.checksums()
+        return tensors, notes
+
+    def restore(self, step: int, tensors: dict[str, NDArray[Any]], notes: dict[str, Any]) -> None:
+        """Continue from a checkpoint; ``InvalidInputError`` if the replay has not kept its rows.
+
+        A finished run collects no more, and its replay is gone. ``resume`` is to follow.
+        """
+        if step < self._config.steps and self._path is not None:
+            replay = Replay.open(self._path, *self._replay_shape(), count=step)
+            if replay.checksums() != notes["replay_checksums"]:
+                replay.close()
+                raise InvalidInputError("the replay has lost or altered transitions")
+            self.replay = replay
+        mean, squares = tensors["moments.mean"], tensors["moments.squares"]
+        self.moments = RunningMoments(notes["observations"], mean, squares)
+        self.largest_reward = notes.get("largest_reward", 0.0)
 
     def close(self) -> None:
-        """Close the environment."""
+        """Close the environment and the replay."""
         self._env.close()
+        if self.replay is not None:
+            self.replay.close()
 
     def _draws(self, count: int, cycle: int) -> tuple[Array, Array, NDArray[np.float64]]:
         """Per step: normals and uniforms for both players, and a chance for the formulation."""
-        random = generator(self.seed, Stream.EXPLORATION, cycle)
-        shape = (count, 2, self.task.action_size)
+        random = generator(self._config.seed, Stream.EXPLORATION, cycle)
+        shape = (count, 2, self._task.action_size)
         normals = random.standard_normal(shape, np.float32)
         uniforms = random.uniform(-1, 1, shape).astype(np.float32)
         return normals, uniforms, random.random(count)
 
-    def _actions(self, policies: Players, normals: Array, uniforms: Array | None) -> Players[Any]:
+    def _actions(self, policies: Players, normals: Array, uniforms: Array | None) -> list[Any]:
         """Both players' actions in [−1, 1]; None for an absent adversary."""
 
         def act(policy: Policy | None, i: int) -> Any:
@@ -140,36 +218,41 @@ class Collector:
                 return uniforms[i]
             if policy.is_stochastic:
                 return policy.unit(self._observation, normals[i])
-            noisy = policy.unit(self._observation) + self._exploration * normals[i]
-            return noisy.clip(-1.0, 1.0)
+            noise = np.float32(self._config.sigma) * normals[i]
+            return (policy.unit(self._observation) + noise).clip(-1.0, 1.0)
 
-        return Players(act(policies.agent, 0), act(policies.adversary, 1))
+        return [act(policy, i) for i, policy in enumerate(policies)]
 
-    def _step(self, row: Array, a: Any, b: Any, executed: Array) -> EpisodeStatistics | None:
-        """One step of the environment, written into ``row``."""
-        columns, episode = self._columns, self.episode
-        action = from_unit(executed, *self._box)
+    def _step(self, row: Array, a: Any, b: Any, executed: Array) -> tuple[float, int] | None:
+        """One step of the environment, written into ``row``; (return, length) if it is the last."""
+        episode, action = self.episode, from_unit(executed, *self._box)
         observation, reward, terminated, truncated, _ = self._env.step(action)
         after = np.asarray(observation, np.float32)
-        row[columns["observation"]] = self._observation
-        if b is not None:
-            row[columns["agent_action"]], row[columns["adversary_action"]] = a, b
-        row[columns["action"]] = executed
-        row[columns["reward"]] = reward
-        row[columns["terminated"]] = terminated
-        row[columns["next_observation"]] = after
+        apart = () if b is None else (a, b)  # in the order of transition_layout:
+        row[:] = np.concatenate([self._observation, *apart, executed, [reward, terminated], after])
+        if not np.isfinite(row).all():
+            raise InvalidInputError(
+                f"the environment {self._task.id} misbehaves: step {len(episode.actions) + 1} of "
+                f"episode {episode.number} returned numbers that are too large for float32"
+            )
         self._observation = after
         episode.total_reward += float(reward)
         episode.actions.append(action)
         if not (terminated or truncated):
             return None
-        finished = EpisodeStatistics(episode.total_reward, len(episode.actions))
         self._reset(episode.number + 1)
-        return finished
+        return episode.total_reward, len(episode.actions)
 
     def _reset(self, number: int) -> None:
-        observation, _ = self._env.reset(seed=episode_seed(self.seed, number))
+        observation, _ = self._env.reset(seed=episode_seed(self._config.seed, number))
         self._observation = np.asarray(observation, np.float32)
-        if self._observation.shape != (self.task.observation_size,):
-            raise InvalidInputError(f"{self.task.id} gave an observation of another size")
         self.episode = Episode(number)
+
+    def _replay_shape(self) -> tuple[int, int, int]:
+        """Width, capacity and spare rows: room for what comes between two checkpoints' windows."""
+        config, width = self._config, self.layout.width
+        if config.steps <= config.replay_size:
+            return width, config.steps, 0
+        spare = 2 * (config.checkpoint_every + config.collect_steps)
+        # A ring of all the run's steps never wraps round.
+        return width, config.replay_size, min(spare, config.steps - config.replay_size)

@@ -1,39 +1,60 @@
-"""``mixedne.train``: one run, from a configuration to a run folder."""
+"""``mixedne.train`` and the trainer: collect, update, log, evaluate, save.
+
+Off-policy agents (DDPG, TD3, SAC) train one run: a cycle is ``collect_steps`` steps of the
+environment and ``updates`` outer steps of the solver. Runs of VPG share a compiled program, which
+advances up to eight of them per call; those that were interrupted at different steps catch up with
+each other first. Checkpoints are taken between two calls.
+"""
 
 import contextlib
 import dataclasses
 import os
 import signal
+import statistics
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from mixedne.config import Config, configure, learning_gap
 from mixedne.config.compatible import compile_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.policies import Policy, load_policy
 from mixedne.tasks import resolve_task
-
-if TYPE_CHECKING:
-    from mixedne.training.trainer import Status
-
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+from mixedne.training.folder import RunFolder
+from mixedne.training.training_run import TrainingRun
+from mixedne.training.updates import Updater, make_updater
 
 
 @dataclass(frozen=True)
 class Run:
     """A finished run."""
 
-    path: Path
-    """Its folder."""
+    path: Path  # its folder
     config: Config
 
     @property
     def policy(self) -> Policy:
         """The trained agent."""
         return load_policy(self.path)
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is."""
+
+    step: int
+    steps: int
+    steps_per_second: float  # since this process began
+    mean_return: float | None  # of the last ten episodes
+    inner_steps: int  # K_t
+    evaluated: float | None  # the last evaluation's mean return in the nominal world
+
+
+Watch: TypeAlias = Callable[[Status], None]
 
 
 def train(
@@ -48,7 +69,7 @@ def train(
     seed: int = 0,
     out: str | Path | None = None,
     resume: bool = False,
-    watch: "Callable[[Status], None]" = lambda status: None,
+    watch: Watch = lambda status: None,
     **settings: Any,
 ) -> Run:
     """Train one agent; the run folder holds its policy.
@@ -66,21 +87,12 @@ def train(
         says the choices.
       resume: continue the run in that folder, if there is one; without ``out``, the newest of
         that name.
-      watch: called now and then with the run's :class:`~mixedne.training.trainer.Status`.
+      watch: called now and then with the run's :class:`Status`.
       settings: any field of :class:`~mixedne.config.Config`.
     """
-    if steps is not None:
-        settings["steps"] = steps
-    config = configure(
-        task,
-        agent=agent,
-        solver=solver,
-        formulation=formulation,
-        delta=delta,
-        preset=preset,
-        seed=seed,
-        **settings,
-    )
+    settings |= {} if steps is None else {"steps": steps}
+    settings |= {"agent": agent, "solver": solver, "formulation": formulation, "delta": delta}
+    config = configure(task, preset=preset, seed=seed, **settings)
     return train_config(config, out=out, resume=resume, watch=watch)
 
 
@@ -89,7 +101,7 @@ def train_config(
     *,
     out: str | Path | None = None,
     resume: bool = False,
-    watch: "Callable[[Status], None]" = lambda status: None,
+    watch: Watch = lambda status: None,
 ) -> Run:
     """Train by a complete configuration.
 
@@ -104,7 +116,7 @@ def train_runs(
     outs: Sequence[str | Path | None],
     *,
     resume: bool = False,
-    watch: "Callable[[Status], None]" = lambda status: None,
+    watch: Watch = lambda status: None,
 ) -> list[Run]:
     """Train several runs of VPG together, each into its own folder; or one run of any agent.
 
@@ -113,14 +125,9 @@ def train_runs(
     that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
-    from mixedne.training.folder import RunFolder
-    from mixedne.training.trainer import Trainer
-
     check_compatible(configs)
-    for config in configs:
-        check_time_limit(config)
     folders: list[RunFolder] = []
-    trainer: Trainer | None = None
+    runs: list[TrainingRun] = []
     try:
         for config, out in zip(configs, outs, strict=True):
             folders.append(
@@ -130,26 +137,36 @@ def train_runs(
             if gap := learning_gap(config):
                 warnings.warn(gap, stacklevel=2)
         with _interruptions() as interrupted:
-            trainer = Trainer(configs, folders)
-            trainer.begin(resume=resume)
-            if not trainer.run(watch, interrupted) or interrupted():
+            updater = make_updater(configs[0])
+            for config, folder in zip(configs, folders, strict=True):
+                runs.append(TrainingRun(config, folder, updater))
+            for run in runs:
+                run.begin(resume=resume)
+            if not run_all(runs, updater, watch, interrupted) or interrupted():
                 raise KeyboardInterrupt("saved")
-    except OSError as error:
+    except (OSError, InvalidInputError) as error:
+        saved = [run.saved for run in runs if run.saved is not None]
         kept = "nothing is saved yet"
-        if trainer is not None and trainer.saved is not None:
-            kept = f"the checkpoint at step {trainer.saved} is kept, and --resume goes on from it"
-        place = folders[0].path if len(folders) == 1 else folders[0].path.parent
-        raise TrainingError(f"the run cannot be written to {place}: {error}; {kept}") from None
+        if len(saved) == len(configs):
+            kept = f"the checkpoint at step {min(saved)} is kept, and --resume goes on from it"
+        if isinstance(error, OSError):
+            place = folders[0].path if len(folders) == 1 else folders[0].path.parent
+            raise TrainingError(f"the run cannot be written to {place}: {error}; {kept}") from None
+        if not any(run.step for run in runs):
+            raise
+        step = runs[0].step
+        raise InvalidInputError(f"training stopped at step {step}: {error}; {kept}") from error
     finally:
-        if trainer is not None:
-            trainer.close()
+        for run in runs:
+            run.close()
+        has_started = any(run.step > 0 or run.saved is not None for run in runs)
         for folder in folders:
-            folder.close(discard=trainer is None or not trainer.has_started)
+            folder.close(discard=not has_started)
     return [Run(folder.path, config) for config, folder in zip(configs, folders, strict=True)]
 
 
 def check_compatible(configs: Sequence[Config]) -> None:
-    """Refuse runs that cannot be trained together."""
+    """Refuse runs that cannot be trained together, and evaluations that might never end."""
     if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
         raise InvalidInputError("only runs of vpg can be trained together")
     first, *others = (compile_key(dataclasses.asdict(config)) for config in configs)
@@ -160,12 +177,8 @@ def check_compatible(configs: Sequence[Config]) -> None:
                     f"runs that are trained together must have the same {name}, "
                     f"not {value!r} and {other[name]!r}"
                 )
-
-
-def check_time_limit(config: Config) -> None:
-    """Refuse a task whose evaluations might never end."""
-    task = resolve_task(config.task)
-    if config.evaluate_every > 0 and task.max_episode_steps is None:
+    task = resolve_task(configs[0].task)
+    if configs[0].evaluate_every > 0 and task.max_episode_steps is None:
         raise InvalidInputError(
             f"{task.id} has no time limit, so an episode of an evaluation might never end: "
             "register it with max_episode_steps, or set evaluate_every to 0"
@@ -180,7 +193,7 @@ def hold_to_one_thread() -> None:
     os.environ.setdefault("NPROC", "1")  # the size of XLA's pool of threads
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_cpu_multi_thread_eigen" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {ONE_THREAD}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
 
 
 @contextlib.contextmanager
@@ -189,22 +202,67 @@ def _interruptions() -> Iterator[Callable[[], bool]]:
 
     A second request stops at once.
     """
-    asked = False
+    asked: list[int] = []
 
     def ask(number: int, frame: Any) -> None:
-        nonlocal asked
         if asked:
             raise KeyboardInterrupt
-        asked = True
+        asked.append(number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    is_main = threading.current_thread() is threading.main_thread()  # where signals go
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    before = {number: signal.signal(number, ask) for number in numbers}
     try:
-        before = [signal.signal(number, ask) for number in numbers]
-    except ValueError:  # not in the main thread, where signals go
-        yield lambda: False
-        return
-    try:
-        yield lambda: asked
+        yield lambda: bool(asked)
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_all(
+    runs: Sequence[TrainingRun], updater: Updater, watch: Watch, stop: Callable[[], bool]
+) -> bool:
+    """Advance all runs to their end, or until ``stop`` says so; whether they are finished.
+
+    A run that diverges is given up without harm to the others; the error comes at the end.
+    """
+    started = clock = time.perf_counter()
+    first = sum(run.step for run in runs)
+    while (active := [run for run in runs if run.is_active]) and not stop():
+        behind = min(run.step for run in active)
+        group = [run for run in active if run.step == behind][: updater.max_runs]
+        advance(group, updater)
+        now = time.perf_counter()
+        for run in group:
+            run.seconds += (now - clock) / len(group)
+            with run.failing():
+                run.report(behind)
+        clock = now
+        speed = (sum(run.step for run in runs) - first) / (now - started) / len(runs)
+        # The run that is furthest behind; one that was given up holds nobody back.
+        going = [run for run in runs if run.failure is None] or runs
+        last = min(going, key=lambda run: run.step)
+        mean = statistics.fmean(last.recent_returns) if last.recent_returns else None
+        so_far = last.step, last.config.steps, speed, mean, last.inner_steps, last.evaluated
+        watch(Status(*so_far))
+    for run in runs:
+        with run.failing():
+            run.finish()
+    # An interruption is no failure of those that had diverged before it.
+    failures = [run for run in active or runs if run.failure is not None]
+    if failures:
+        place = f" in {failures[0].folder.path}" if len(runs) > 1 else ""
+        raise TrainingError(f"training{place} {failures[0].failure}")
+    return not active
+
+
+def advance(group: Sequence[TrainingRun], updater: Updater) -> None:
+    """Take runs that are at the same step further: collect, and update what is due."""
+    count = group[0].next_steps()
+    due, *_ = (run.collect(count) for run in group)
+    if not due:
+        return
+    ended = updater.advance([run.inputs() for run in group], group[0].updates, due)
+    for run, (state, metrics) in zip(group, ended, strict=True):
+        with run.failing():
+            run.take(state, metrics, due)

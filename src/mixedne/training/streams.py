@@ -12,18 +12,12 @@ import numpy as np
 class Stream(enum.IntEnum):
     """What the numbers are for; the values stand in every run's results and never change."""
 
-    NETWORKS = 0
-    """First weights."""
-    EPISODE = 1
-    """The seed of an episode, by its number."""
-    EXPLORATION = 2
-    """Action noise, by cycle."""
-    MINIBATCH = 3
-    """Which transitions, by update."""
-    UPDATE = 4
-    """Smoothing noise and sampled actions, by update; VPG's Langevin noise, too."""
-    LANGEVIN = 5
-    """Langevin noise of off-policy agents, by update."""
+    NETWORKS = 0  # first weights
+    EPISODE = 1  # the seed of an episode, by its number
+    EXPLORATION = 2  # action noise, by cycle
+    MINIBATCH = 3  # which transitions, by update
+    UPDATE = 4  # smoothing noise, sampled actions, by update; VPG's Langevin noise, too
+    LANGEVIN = 5  # Langevin noise of off-policy agents, by update
 
 
 def generator(seed: int, stream: Stream, counter: int) -> np.random.Generator:

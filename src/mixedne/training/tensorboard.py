@@ -7,8 +7,6 @@ from typing import Any
 from mixedne.errors import InvalidInputError
 from mixedne.shifts import PARAMETERS
 
-_NO_SCALARS = ("kind", "step", *PARAMETERS)
-
 
 class TensorBoard:
     """Writes lines of metrics as scalars."""
@@ -28,7 +26,7 @@ class TensorBoard:
         for line in lines:
             place = "".join(f"{axis}_{line[axis]:g}/" for axis in PARAMETERS if axis in line)
             for name, value in line.items():
-                if name not in _NO_SCALARS and value is not None:
+                if name not in ("step", *PARAMETERS) and isinstance(value, float | int):
                     tag = f"{line['kind']}/{place}{name}"
                     self._writer.add_scalar(tag, value, line["step"])
         self._writer.flush()

@@ -15,34 +15,22 @@ from numpy.typing import NDArray
 
 from mixedne.config import Config
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.sweep import evaluate
 from mixedne.metrics import read_metrics
+from mixedne.shifts import PARAMETERS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import make_policies
-from mixedne.training.checkpoints import (
-    Checkpoint,
-    load_checkpoints,
-    newest_step,
-    save_checkpoint,
-)
-from mixedne.training.evaluations import evaluate_policy, nominal_return
-from mixedne.training.experience import Experience
+from mixedne.training.checkpoints import Checkpoint, load_checkpoints, newest_step, save_checkpoint
+from mixedne.training.collection import Experience
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricMeans, MetricsWriter
-from mixedne.training.normaliser import no_normaliser
 from mixedne.training.snapshot import is_finite, restore_tree, tree_distance, tree_tensors
 from mixedne.training.updates import RunInputs, UpdateMetrics, Updater, inner_steps, noise_scale
 from mixedne.types import Players
 
-RECENT_EPISODES = 10
-"""Over so many episodes the return that people watch is averaged."""
-
-MUST_BE_FINITE = ("payoff", "critic_loss", "value", "target", "returns")
-"""Metrics of an update that show that a run has diverged."""
-
-
-class DivergedError(Exception):
-    """The numbers of a run are no longer finite; the message says which."""
+COUNTERS = ("updates", "rollouts", "recent_returns", "evaluated", "seconds")
+"""Attributes of a run that a checkpoint notes."""
 
 
 class TrainingRun:
@@ -53,34 +41,24 @@ class TrainingRun:
         self.config, self.folder, self._updater = config, folder, updater
         self.task = resolve_task(config.task)
         self.state: SolverState = updater.init(config.seed)
-        self.experience: Experience | None = None
-        """What an off-policy run learns from; VPG plays its episodes in the updater."""
+        self.experience: Experience | None = None  # VPG plays its episodes in the updater
         if config.agent != "vpg":
             self.experience = Experience(config, self.task, folder.replay)
         self._policies: Players | None = None
         self._means = MetricMeans()
+        self._line: dict[str, Any] = {}
         tensorboard = folder.path / "tensorboard" if config.tensorboard else None
         self._writer = MetricsWriter(folder.metrics, tensorboard)
-        self.step = 0
-        """Environment steps; for VPG, outer steps."""
-        self.updates = 0
-        """Outer steps of the solver."""
-        self._rollouts = 0
-        """How often VPG has played episodes."""
-        self._recent_returns: list[float] = []
-        self.evaluated: float | None = None
-        """The last evaluation's mean return in the nominal world."""
-        self.seconds = 0.0
-        """Time spent on the run; runs that are trained together share it equally."""
-        self._first = (0, 0.0)
-        """Step and seconds when this process took the run over."""
-        self.saved: int | None = None
-        """The step of the last checkpoint."""
-        self.failure: str | None = None
-        """Why the run cannot continue."""
+        self.step = 0  # of the environment; for VPG, outer steps
+        self.updates = 0  # outer steps of the solver
+        self.rollouts = 0  # how often VPG has played episodes
+        self.recent_returns: list[float] = []  # the last ten; VPG's, since the last metrics
+        self.evaluated: float | None = None  # the last evaluation's return in the nominal world
+        self.seconds = 0.0  # spent on the run; runs that are trained together share them equally
+        self._first = (0, 0.0)  # step and seconds when this process took the run over
+        self.saved: int | None = None  # the step of the last checkpoint
+        self.failure: str | None = None  # why the run cannot continue
         self._is_complete = False
-
-    # -- begin and end -------------------------------------------------------------------------
 
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest checkpoint that is whole, or start from nothing."""
@@ -115,12 +93,15 @@ class TrainingRun:
         return self.failure is None and self.step < self.config.steps
 
     def finish(self) -> None:
-        """Write what is not written yet; the replay is needed no more."""
+        """Save a run that is interrupted; of one at its end, write the policies."""
+        if self.failure is not None:
+            return
         if self.saved != self.step:
             self.save()
         elif not self._is_complete:
             self.folder.write_policies(self.policies())
-        self.folder.replay.unlink(missing_ok=True)
+        if not self.is_active:
+            self.folder.replay.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the environment and the files."""
@@ -133,159 +114,181 @@ class TrainingRun:
         """Give the run up, without harm to others, if it diverges in this block."""
         try:
             yield
-        except DivergedError as reason:
+        except FloatingPointError as reason:
             kept = "there is no checkpoint yet"
             if self.saved is not None:
                 kept = f"the checkpoint at step {self.saved} is kept in {self.folder.checkpoints}"
             self.failure = f"diverged at step {self.step}: {reason}; {kept}"
 
-    # -- advance -------------------------------------------------------------------------------
-
     def next_steps(self) -> int:
         """Steps until the updater is called next: a cycle; for VPG, until the next metrics."""
-        config = self.config
-        if self.experience is not None:
-            wanted = config.collect_steps
-        else:
-            wanted = config.metrics_every - self.step % config.metrics_every
-        return min(wanted, config.steps - self.step)
+        config, step = self.config, self.step
+        until_metrics = config.metrics_every - step % config.metrics_every
+        wanted = until_metrics if self.experience is None else config.collect_steps
+        return min(wanted, config.steps - step)
 
     def collect(self, count: int) -> int:
         """Take so many steps in the environment; how many updates are due after them."""
         if self.experience is None:
             self.step += count
             return count
-        for episode in self.experience.collect(self.policies(), self.step, count):
-            total, length = episode.total_reward, episode.length
+        for total, length in self.experience.collect(self.policies(), self.step, count):
             self._means.add({"episodes": 1, "returns": total, "lengths": length})
-            self._recent_returns = [*self._recent_returns, total][-RECENT_EPISODES:]
+            self.recent_returns = [*self.recent_returns, total][-10:]
         self.step += count
         self._policies = None  # the normaliser has changed
         return self.config.updates if self.step > self.config.update_after else 0
 
     def inputs(self) -> RunInputs:
         """What the updater needs; the state is used up by it."""
-        if self.experience is None:
-            return RunInputs(self.config, self.state)
-        return RunInputs(
-            self.config, self.state, self.experience.replay, self.experience.normaliser
-        )
+        seen = self.experience
+        own = () if seen is None else (seen.replay, seen.moments.scaling())
+        return RunInputs(self.config, self.state, *own)
 
     def take(self, state: SolverState, metrics: Sequence[UpdateMetrics], updates: int) -> None:
         """Go on with what the updater has made."""
         self.state, self._policies = state, None
         self.updates += updates
         for call in metrics:
-            if not all(math.isfinite(call.get(name, 0.0)) for name in MUST_BE_FINITE):
-                raise DivergedError(
-                    "the returns are not finite"
-                    if self.experience is None
-                    else "the critic's loss or values are not finite"
-                )
+            shown = ("payoff", "critic_loss", "value", "target", "returns")
+            if not all(math.isfinite(call.get(name, 0.0)) for name in shown):
+                what = "returns" if self.experience is None else "critic's loss or values"
+                raise FloatingPointError(f"the {what} are not finite")
             self._means.add(call)
         if self.experience is None:
             self._finite_state()  # small networks: looking at all of them costs nothing
-            self._rollouts += sum(int(call["rollouts"]) for call in metrics)
-            self._recent_returns = [call["returns"] / call["rollouts"] for call in metrics]
+            self.rollouts += sum(int(call["rollouts"]) for call in metrics)
+            self.recent_returns = [call["returns"] / call["rollouts"] for call in metrics]
 
     def policies(self) -> Players:
         """The players as they are now."""
         if self._policies is None:
-            normaliser = (
-                no_normaliser(self.task.observation_size)
-                if self.experience is None
-                else self.experience.normaliser
-            )
-            head, players = self._updater.policy_head, self.state.players
+            normaliser = None if self.experience is None else self.experience.moments.scaling()
+            head, players = self._updater.agent.policy_head, self.state.players
             try:
                 self._policies = make_policies(self.config, self.task, head, players, normaliser)
             except InvalidInputError as error:
-                raise DivergedError(str(error)) from None
+                raise FloatingPointError(str(error)) from None
         return self._policies
-
-    # -- metrics -------------------------------------------------------------------------------
-
-    @property
-    def mean_return(self) -> float | None:
-        """Of the last ten training episodes; of VPG's, since the last line of metrics."""
-        return float(np.mean(self._recent_returns)) if self._recent_returns else None
 
     @property
     def inner_steps(self) -> int:
         """K_t."""
         return int(inner_steps(self.config, max(self.updates, 1)))
 
+    def report(self, before: int) -> None:
+        """Log, evaluate and save what is due after the steps since ``before``."""
+        if self.failure is not None:
+            return
+        config, is_last = self.config, self.step >= self.config.steps
+        self.policies()  # found before anything is written: a player that is not finite
+
+        def is_due(every: int) -> bool:
+            return every > 0 and before // every != self.step // every
+
+        if is_due(config.metrics_every) or is_last:
+            self.log()
+        if is_due(config.evaluate_every):
+            self.evaluate()
+        if is_last:
+            self._doubt()
+        elif is_due(config.checkpoint_every):
+            self.save()
+
     def log(self) -> None:
         """Write a line of metrics: means since the line before."""
-        means, (agent, adversary) = self._means, self.state.players
+        mean, (agent, adversary) = self._means.mean, self.state.players
         first_step, first_seconds = self._first
         speed = (self.step - first_step) / max(self.seconds - first_seconds, 1e-9)
-        versus = None if adversary is None else means.mean("adversary_gradient_norm", "moves")
+        episodes: dict[str, Any] = {
+            "episodes": self.rollouts * self.config.trajectories,
+            "samples": self.rollouts * self.config.trajectories * self.config.horizon,
+            "return_mean": mean("returns", "rollouts"),
+        }
+        critic: dict[str, Any] = {}
+        if self.experience is not None:
+            log_alpha = getattr(self.state.carry, "log_alpha", None)
+            episodes = {
+                "episodes": self.experience.episode.number,
+                "episodes_ended": int(self._means.sums.get("episodes", 0)),
+                "return_mean": mean("returns", "episodes"),
+                "length_mean": mean("lengths", "episodes"),
+            }
+            critic = {
+                "critic_loss": mean("critic_loss", "minibatches"),
+                "value_mean": mean("value", "minibatches"),
+                "target_mean": mean("target", "minibatches"),
+                "payoff": mean("payoff", "calls"),
+                "entropy_weight": None if log_alpha is None else float(np.exp(log_alpha)),
+            }
+        versus = None if adversary is None else mean("adversary_gradient_norm", "moves")
         line = {
             "kind": "training",
             "step": self.step,
             "updates": self.updates,
-            **self._episode_metrics(),
+            **episodes,
             "inner_steps": self.inner_steps,
             "noise_scale": float(noise_scale(self.config, max(self.updates, 1))),
             "seconds": round(self.seconds, 3),
             "steps_per_second": round(speed, 1),
-            **({} if self.experience is None else self._critic_metrics()),
-            "agent_gradient_norm": means.mean("agent_gradient_norm", "moves"),
+            **critic,
+            "agent_gradient_norm": mean("agent_gradient_norm", "moves"),
             "adversary_gradient_norm": versus,
             "player_distance": None if adversary is None else tree_distance(agent, adversary),
         }
         self._writer.write(line)
-        self._means = MetricMeans()
+        self._line, self._means = line, MetricMeans()
 
     def evaluate(self) -> None:
-        """Evaluate the agent at a few shifts, and write the results."""
-        lines = evaluate_policy(self.policies().agent, self.config, self.task, self.step)
+        """Evaluate the agent alone, without noise, at a few shifts; a line of metrics for each."""
+        config, task = self.config, self.task
+        axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
+        if task.nominal_rho is not None:
+            axis, values = "rho", config.evaluate_rhos
+        options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unstable simulations: the return says it
+            agent = self.policies().agent
+            table = evaluate(agent, task.id, **options, seed=config.seed, threads=1)
+        lines: list[dict[str, Any]] = []
+        for value in values:
+            rows = table.filter(table[axis] == value)
+            returns, lengths = rows["return"].to_numpy(), rows["length"].to_numpy()
+            line = {"kind": "evaluation", "step": self.step, axis: value, "episodes": len(returns)}
+            moments = {"return_mean": float(returns.mean()), "return_std": float(returns.std())}
+            lines.append({**line, **moments, "length_mean": float(lengths.mean())})
         self._writer.write(*lines)
-        self.evaluated = nominal_return(lines)
+        nominal = PARAMETERS[axis].nominal
+        found = (line["return_mean"] for line in lines if line[axis] == nominal)
+        self.evaluated = next(found, None)
 
-    def _episode_metrics(self) -> dict[str, Any]:
-        if self.experience is None:
-            episodes = self._rollouts * self.config.trajectories
-            return {
-                "episodes": episodes,
-                "samples": episodes * self.config.horizon,
-                "return_mean": self._means.mean("returns", "rollouts"),
-            }
-        return {
-            "episodes": self.experience.episodes,
-            "episodes_ended": int(self._means.sums.get("episodes", 0)),
-            "return_mean": self._means.mean("returns", "episodes"),
-            "length_mean": self._means.mean("lengths", "episodes"),
-        }
-
-    def _critic_metrics(self) -> dict[str, Any]:
-        log_alpha = getattr(self.state.carry, "log_alpha", None)
-        return {
-            "critic_loss": self._means.mean("critic_loss", "minibatches"),
-            "value_mean": self._means.mean("value", "minibatches"),
-            "target_mean": self._means.mean("target", "minibatches"),
-            "payoff": self._means.mean("payoff", "calls"),
-            "entropy_weight": None if log_alpha is None else float(np.exp(log_alpha)),
-        }
-
-    # -- checkpoints ---------------------------------------------------------------------------
+    def _doubt(self) -> None:
+        """Say of a run that has ended, and write into its metrics, what in it makes no sense."""
+        doubts, line = [], self._line
+        players = tree_tensors(self.state.players, "").values()
+        largest = max(float(np.abs(parameters).max()) for parameters in players)
+        if largest > 1e3:  # first weights are below 1
+            doubts.append(f"the players' parameters reach {largest:.3g}")
+        if self.experience is not None and line["value_mean"] is not None:
+            value = max(abs(line["value_mean"]), math.sqrt(line["critic_loss"]))
+            reward = self.experience.largest_reward
+            if value * (1 - self.config.gamma) > 100 * max(reward, 1.0):
+                doubts.append(f"the critic's values reach {value:.3g}, and rewards {reward:.3g}")
+        if self.evaluated is not None and not math.isfinite(self.evaluated):
+            doubts.append("the return of the last evaluation is not finite")
+        if doubts:
+            message = f"the run has ended, but its numbers make no sense: {'; '.join(doubts)}"
+            self._writer.write({"kind": "warning", "step": self.step, "message": message})
+            warnings.warn(f"{self.folder.path}: {message}", stacklevel=2)
 
     def save(self) -> None:
         """Write a checkpoint, and the policies as they are now."""
         tensors = self._finite_state()
-        notes: dict[str, Any] = {
-            "updates": self.updates,
-            "rollouts": self._rollouts,
-            "sums": self._means.sums,
-            "recent_returns": self._recent_returns,
-            "evaluated": self.evaluated,
-            "metrics_size": self._writer.size,
-            "seconds": self.seconds,
-        }
+        notes = {name: getattr(self, name) for name in COUNTERS}
+        notes |= {"sums": self._means.sums, "metrics_size": self._writer.size}
         if self.experience is not None:
-            tensors |= self.experience.tensors()
-            notes |= self.experience.notes()
+            own_tensors, own_notes = self.experience.snapshot()
+            tensors, notes = tensors | own_tensors, notes | own_notes
         save_checkpoint(self.folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
         self.folder.write_policies(self.policies())
@@ -293,7 +296,7 @@ class TrainingRun:
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")
         if not is_finite(tensors):
-            raise DivergedError("a network is not finite")
+            raise FloatingPointError("a network is not finite")
         return tensors
 
     def _restore(self, checkpoint: Checkpoint) -> bool:
@@ -306,10 +309,11 @@ class TrainingRun:
         except InvalidInputError as error:
             warnings.warn(f"the checkpoint at step {step} cannot be used: {error}", stacklevel=2)
             return False
+        if self.experience is not None and step < self.config.steps:
+            self.experience.resume(notes["episode"], tensors["episode.actions"])
         self.state = restore_tree(self.state, tensors, "state")
         self.step = self.saved = step
-        self.updates, self._rollouts = notes["updates"], notes["rollouts"]
-        self._means.sums = notes["sums"]
-        self._recent_returns, self.evaluated = notes["recent_returns"], notes["evaluated"]
-        self._writer.size, self.seconds = notes["metrics_size"], notes["seconds"]
+        for name in COUNTERS:
+            setattr(self, name, notes[name])
+        self._means.sums, self._writer.size = notes["sums"], notes["metrics_size"]
         return True

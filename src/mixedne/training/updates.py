@@ -1,24 +1,36 @@
-"""Updates: one protocol by which the trainer drives every agent.
+"""Updates: outer steps of the solver, in compiled programs that the trainer drives all alike.
 
-``off_policy``   DDPG, TD3 and SAC: minibatches from a replay, one run at a time
-``on_policy``    VPG: episodes inside the compiled program, up to eight runs vmapped
+``OffPolicyUpdater``   DDPG, TD3 and SAC: minibatches from a replay, one run at a time
+``OnPolicyUpdater``    VPG: episodes inside the compiled program, up to eight runs vmapped
 
-An update is an outer step t of the solver. Everything random in it comes from the run's seed and t.
+Both have ``init(seed)``, the state before the first update, and ``advance(runs, done, count)``,
+which makes the outer steps done + 1 … done + count of each run, and gives for each its new state
+and the metrics of every call of the program. Everything random in an outer step t comes from the
+run's seed and t.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
+from numpy.typing import NDArray
 
-from mixedne.agents import Agent, Batches
+from mixedne.agents import Agent, Batches, Transition
+from mixedne.agents.base import batch_at
 from mixedne.config import Config
+from mixedne.config.compatible import LANES
+from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.schedules import thermal_noise, warmup_steps
-from mixedne.solvers import Controls, Solver, SolverState
-from mixedne.training.normaliser import Normaliser
+from mixedne.solvers import Carry, Controls, ExtraArgs, Oracle, Solver, SolverState
+from mixedne.tasks import resolve_task
+from mixedne.training.assembly import make_agent, make_solver, make_vpg
+from mixedne.training.collection import Normaliser, transition_layout
 from mixedne.training.replay import Replay
+from mixedne.training.streams import Stream, generator, key
 from mixedne.types import Players
 
 UpdateMetrics: TypeAlias = dict[str, float]
@@ -30,37 +42,16 @@ steps) or ``rollouts`` (sets of episodes). Sums over moves: ``agent_gradient_nor
 ``target``. Over rollouts: ``returns``, the episodes' mean undiscounted return.
 """
 
+Updated: TypeAlias = list[tuple[SolverState, list[UpdateMetrics]]]
+
 
 class RunInputs(NamedTuple):
     """What an updater needs of one run."""
 
     config: Config
-    state: SolverState
-    """Used up by the update."""
-    replay: Replay | None = None
-    """For off-policy agents."""
+    state: SolverState  # used up by the update
+    replay: Replay | None = None  # for off-policy agents, like the normaliser
     normaliser: Normaliser | None = None
-    """For off-policy agents."""
-
-
-class Updater(Protocol):
-    """Makes outer steps of the runs that share its compiled program."""
-
-    max_runs: int
-    """How many runs one call of ``advance`` takes."""
-    policy_head: str
-    """How the policy file makes actions of the network's outputs."""
-
-    def init(self, seed: int) -> SolverState:
-        """The state before the first update."""
-
-    def advance(
-        self, runs: Sequence[RunInputs], done: int, count: int
-    ) -> list[tuple[SolverState, list[UpdateMetrics]]]:
-        """Make the outer steps done + 1 … done + count of each run.
-
-        For each run: its new state, and the metrics of every call of the compiled program.
-        """
 
 
 def inner_steps(config: Config, t: Any) -> Any:
@@ -94,9 +85,8 @@ def outer_steps(
     """
 
     def step(i: jax.Array, at: tuple[SolverState, Players]) -> tuple[SolverState, Players]:
-        state, norms = at
-        state, info = solver.step(key, state, controls_at(i))
-        return state, jax.tree.map(jnp.add, norms, info.gradient_norm)
+        state, info = solver.step(key, at[0], controls_at(i))
+        return state, jax.tree.map(jnp.add, at[1], info.gradient_norm)
 
     state = state._replace(carry=agent.init_carry(state.carry))
     none = Players(jnp.zeros([]), jnp.zeros([]))
@@ -105,3 +95,221 @@ def outer_steps(
     for player, norm in norms._asdict().items():
         metrics[f"{player}_gradient_norm"] = norm
     return state._replace(carry=critic), metrics
+
+
+class Call(NamedTuple):
+    """The outer steps first … first + len(inner_steps) − 1, made by one call of the program."""
+
+    first: int  # t of the first, from one on
+    inner_steps: Any  # K_t of each
+    moves: int  # how many of them move the players
+    minibatches: int  # how many minibatches they take together
+
+
+class OffPolicyUpdater:
+    """Packs outer steps into calls of the compiled program and feeds them minibatches.
+
+    One call takes up to ``capacity`` minibatches and makes as many outer steps as are packed into
+    them. Its shapes never change, so K_t may: it is compiled once.
+    """
+
+    max_runs = 1  # that one call of ``advance`` takes
+
+    def __init__(self, config: Config, agent: Agent | None = None) -> None:
+        """For the configuration's agent, if no other is given; compiles at the first call."""
+        task = resolve_task(config.task)
+        layout = transition_layout(config, task)
+        self._config = config
+        self.agent: Agent = agent or make_agent(config, task)
+        self._make_solver = functools.partial(make_solver, config)
+        is_langevin = config.solver == "mixedne-ld"
+        self._is_noisy = is_langevin and config.sigma0 > 0
+        self._program = make_program(self.agent, self._make_solver, layout.columns)
+        # Minibatches that one call can hold; Extra-Adam takes two for an outer step.
+        self.capacity = max(config.updates, config.inner_max if is_langevin else 2)
+        self._rows = np.zeros((self.capacity, config.batch_size, layout.width), np.float32)
+        self._bits: NDArray[np.uint32] | None = None
+
+    def init(self, seed: int) -> SolverState:
+        """The state before the first update; its carry is the agent's critic state."""
+        players, critic = jax.jit(self.agent.init)(key(seed, Stream.NETWORKS))
+        without_batches = self.agent.oracle(None)
+        state = self._make_solver(without_batches).init(players, critic)
+        return jax.tree.map(jnp.copy, state)  # buffers of its own for every leaf
+
+    def advance(self, runs: Sequence[RunInputs], done: int, count: int) -> Updated:
+        """Make outer steps of one run."""
+        (run,) = runs
+        if run.replay is None:
+            raise ValueError("an off-policy update needs a replay")
+        state, seed, metrics = run.state, run.config.seed, []
+        for call in self.calls(done + 1, count):
+            random = generator(seed, Stream.MINIBATCH, call.first)
+            shape = (call.minibatches, self._config.batch_size)
+            run.replay.sample(random, shape, out=self._rows[: call.minibatches])
+            call_key = key(seed, Stream.UPDATE, call.first)
+            bits = self._noise_bits(call, seed, state.players) if self._is_noisy else None
+            steps, controls = np.int32(len(call.inner_steps)), self._controls(call)
+            state, found = self._program(
+                state, self._rows, bits, run.normaliser, steps, controls, call_key
+            )
+            counts = {"calls": 1, "minibatches": sum(call.inner_steps), "moves": call.moves}
+            # Waiting for the result also frees rows and bits for the next call.
+            found = {**counts, **jax.device_get(found)}
+            metrics.append({name: float(value) for name, value in found.items()})
+        return [(state, metrics)]
+
+    def calls(self, first: int, count: int) -> Iterator[Call]:
+        """Pack so many outer steps into as few calls as hold their minibatches."""
+        t = np.arange(first, first + count)
+        chain_steps = inner_steps(self._config, t)
+        moves = t % self._config.policy_delay == 0
+        # Extra-Adam's second half takes a minibatch of its own, where the players move.
+        needed = chain_steps + (moves if self._config.solver == "extra-adam" else 0)
+        start = 0
+        while start < count:
+            fits = np.searchsorted(np.cumsum(needed[start:]), self.capacity, side="right")
+            part = slice(start, start + int(fits))
+            yield Call(
+                int(t[start]), chain_steps[part], int(moves[part].sum()), int(needed[part].sum())
+            )
+            start = part.stop
+
+    def _noise_bits(self, call: Call, seed: int, players: Players) -> NDArray[np.uint32]:
+        """Random bits for the Langevin noise of each inner step, a row for each minibatch.
+
+        NumPy draws them: JAX's counter-based generator takes more time for them than the
+        program for making normals of them.
+        """
+        if self._bits is None:
+            size = sum(leaf.size for leaf in jax.tree.leaves(players))
+            self._bits = np.zeros((self.capacity, size + size % 2), np.uint32)
+        used = self._bits[: call.minibatches].view(np.uint64)
+        random = generator(seed, Stream.LANGEVIN, call.first).bit_generator
+        used[:] = random.random_raw(used.size).reshape(used.shape)
+        return self._bits
+
+    def _controls(self, call: Call) -> Controls:
+        """K_t and σ_t, padded to ``capacity`` entries each."""
+        steps = len(call.inner_steps)
+        chain_steps = np.ones(self.capacity, np.int32)
+        chain_steps[:steps] = call.inner_steps
+        sigma = np.zeros(self.capacity, np.float32)
+        sigma[:steps] = noise_scale(self._config, np.arange(call.first, call.first + steps))
+        return Controls(chain_steps, sigma)
+
+
+def make_program(
+    agent: Agent,
+    make_solver: Callable[[Oracle, ExtraArgs | None], Solver],
+    columns: Mapping[str, slice],
+) -> Callable[..., tuple[SolverState, dict[str, jax.Array]]]:
+    """Compile (state, rows, bits, normaliser, steps, controls, key) → (state, metrics).
+
+    ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``.
+    ``bits`` (capacity, parameters) become the noise of Langevin steps; None means no noise. The
+    ``controls`` of so many ``steps`` are followed by padding. The state given is used up.
+    """
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def program(
+        state: SolverState,
+        rows: jax.Array,
+        bits: jax.Array | None,
+        normaliser: Normaliser,
+        steps: Any,
+        controls: Controls,
+        key: jax.Array,
+    ) -> tuple[SolverState, dict[str, jax.Array]]:
+        normals_key, solver_key = jax.random.split(key)
+        mean, scale = (jnp.reshape(part, (1, 1, -1)) for part in normaliser)
+        transitions = Transition(
+            observation=(rows[..., columns["observation"]] - mean) / scale,
+            action=rows[..., columns["action"]],
+            reward=rows[..., columns["reward"].start],
+            terminated=rows[..., columns["terminated"].start],
+            next_observation=(rows[..., columns["next_observation"]] - mean) / scale,
+        )
+        capacity, batch, action_size = transitions.action.shape
+        shape = (capacity, agent.normals_per_batch, batch, action_size)
+        normals = jax.random.normal(normals_key, shape) if agent.normals_per_batch else None
+        batches = Batches(transitions, normals)
+        flat, unravel = ravel_pytree(state.players)
+
+        def extra_args(carry: Carry) -> dict[str, Any]:
+            own = batch_at(bits, carry.batch - 1)[: flat.size]
+            return {"noise": unravel(normals_from_bits(own).astype(flat.dtype))}
+
+        solver = make_solver(agent.oracle(batches), None if bits is None else extra_args)
+
+        def controls_at(i: jax.Array) -> Controls:
+            return jax.tree.map(lambda x: x[i], controls)
+
+        return outer_steps(agent, solver, solver_key, state, steps, controls_at, batches)
+
+    return program
+
+
+class OnPolicyUpdater:
+    """Up to ``metrics_every`` outer steps of up to eight runs of VPG in one call.
+
+    Episodes, gradients and solver are all in the program. Runs may share it if they differ in
+    seed, η and σ0 alone. The number of vmapped runs is fixed, and fewer runs are padded with
+    copies of the last: XLA's rounding depends on that number, and so would a run's numbers on the
+    company it keeps.
+    """
+
+    max_runs = LANES
+
+    def __init__(self, config: Config) -> None:
+        """For runs like this one; compiles at the first call."""
+        self._config = config
+        self.agent = make_vpg(config)
+        self._solver = make_solver(config, self.agent.oracle())
+        self._program = jax.jit(self._outer_steps)
+
+    def init(self, seed: int) -> SolverState:
+        """The state before the first update."""
+        return self._solver.init(*self.agent.init(key(seed, Stream.NETWORKS)))
+
+    def advance(self, runs: Sequence[RunInputs], done: int, count: int) -> Updated:
+        """Make outer steps of each run, at most ``metrics_every``."""
+        most = min(self._config.metrics_every, self._config.steps)
+        steps = np.arange(done + 1, done + most + 1)
+        given = [
+            (
+                run.state,
+                key(run.config.seed, Stream.UPDATE),
+                np.float32(run.config.eta),
+                noise_scale(run.config, steps).astype(np.float32),
+            )
+            for run in runs
+        ]
+        padding = [given[-1]] * (LANES - len(given))
+        ended = self._program([*given, *padding], np.int32(count))
+        return [
+            (state, [{"calls": 1, "moves": count, **jax.tree.map(float, jax.device_get(found))}])
+            for state, found in ended[: len(runs)]
+        ]
+
+    def _outer_steps(
+        self, runs: Sequence[tuple[Any, ...]], count: jax.Array
+    ) -> list[tuple[SolverState, dict[str, jax.Array]]]:
+        def one_run(state: SolverState, key: jax.Array, eta: jax.Array, sigma: jax.Array) -> Any:
+            def controls_at(i: jax.Array) -> Controls:
+                sigma_i = jax.lax.dynamic_index_in_dim(sigma, i, keepdims=False)
+                return Controls(self._config.inner_steps, sigma_i, eta)
+
+            return outer_steps(self.agent, self._solver, key, state, count, controls_at)
+
+        together = jax.tree.map(lambda *parts: jnp.stack(parts), *runs)
+        ended = jax.vmap(one_run)(*together)
+        return [jax.tree.map(lambda x, i=i: x[i], ended) for i in range(LANES)]
+
+
+Updater: TypeAlias = OffPolicyUpdater | OnPolicyUpdater
+
+
+def make_updater(config: Config) -> Updater:
+    """What makes the updates of a configuration's agent."""
+    return OnPolicyUpdater(config) if config.agent == "vpg" else OffPolicyUpdater(config)
