@@ -11,8 +11,7 @@ import polars as pl
 
 from mixedne.config import configure
 from mixedne.evaluation.handles import PROVENANCE
-from mixedne.evaluation.table import FORMAT_VERSION, SCHEMA
-from mixedne.files import write_table
+from mixedne.evaluation.table import SCHEMA, write_table
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricsWriter
 
@@ -91,7 +90,7 @@ def pretend_evaluated(
         folder.name, {**known, "train_seed": seed}, places,
         task=config.task, episodes=episodes, acting=acting, noise_seed=hash_of(folder.name),
     )  # fmt: skip
-    write_table(table, folder / "evaluation.parquet", FORMAT_VERSION)
+    write_table(table, folder / "evaluation.parquet")
     return table
 
 
