@@ -7,7 +7,7 @@ own.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,21 +54,8 @@ class DrawStream:
         return self._block[worlds, step]
 
 
-class Spaces(Protocol):
-    """What a channel may need to know of a task."""
-
-    @property
-    def action_low(self) -> NDArray[np.float64]:
-        """The lower corner of the box of actions."""
-
-    @property
-    def action_high(self) -> NDArray[np.float64]:
-        """The upper corner."""
-
-    @property
-    def observation_size(self) -> int:
-        """Numbers in an observation."""
-
+Spaces: TypeAlias = Any
+"""What a task says: ``action_low`` and ``action_high``, the box, and ``observation_size``."""
 
 Channel: TypeAlias = Callable[[Array, Rows], Array]
 """From a row for each of the worlds named, what becomes of it; called once per step, and for

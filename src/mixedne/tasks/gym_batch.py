@@ -42,6 +42,9 @@ def make_env(
     return env
 
 
+_PLAIN = (float, bool, np.floating, np.bool_)  # what rewards and flags nearly always are
+
+
 class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
     """Refuses what is no result of ``reset`` or ``step``; keeps MuJoCo's warnings from the user."""
 
@@ -65,8 +68,9 @@ class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
         result = self._call(names, self.env.step, action)
         self._check_observation(result[0])
         for name, value in zip(("reward", "terminated", "truncated"), result[1:4], strict=True):
-            plain = isinstance(value, float | bool | np.floating | np.bool_)
-            if not plain and (np.ndim(value) or np.asarray(value).dtype.kind not in "biuf"):
+            if not isinstance(value, _PLAIN) and (
+                np.ndim(value) or np.asarray(value).dtype.kind not in "biuf"
+            ):
                 raise self._fault(f"returned the {name} {_short(value)}, which is no number")
         if self._finite_rewards and not np.isfinite(result[1]):
             raise self._fault(f"returned the reward {_short(result[1])}")
