@@ -23,9 +23,6 @@ NamedFactors: TypeAlias = Mapping[str, float] | Iterable[tuple[str, float]]
 Shifts: TypeAlias = Mapping[str, Any] | Iterable[tuple[str | Axis, Any]]
 """By the name of an axis: values, or for an axis of one's own a ModelShift or KeywordShift."""
 
-MAX_COUNT = 10_000
-"""More values along one axis are taken for a slip."""
-
 NAMED_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     name: {entry.name: entry.grids[name] for entry in PARAMETERS.values() if name in entry.grids}
     for name in ("paper", "paper-heatmap")
@@ -81,7 +78,7 @@ def grid_values(name: str | Axis, given: Values) -> tuple[float, ...]:
             numbers = NAMED_GRIDS[given][axis.parameter]
         elif ":" in given:
             start, stop, count = given.split(":")
-            check_number(f"the count of {axis}", int(count), at_least=1, at_most=MAX_COUNT)
+            check_number(f"the count of {axis}", int(count), at_least=1, at_most=10_000)
             numbers = np.linspace(float(start), float(stop), int(count))
         else:
             numbers = given.split(",")

@@ -34,8 +34,6 @@ PROVENANCE = {
 }
 """Columns that say how a policy was trained; null where it is not known."""
 
-Act = Callable[..., NDArray[np.floating]]
-
 
 @dataclass(frozen=True)
 class PolicyHandle:
@@ -43,7 +41,7 @@ class PolicyHandle:
 
     name: str
     """The column ``run``."""
-    act: Act
+    act: Callable[..., NDArray[np.floating]]
     """observations (n, d) → actions (n, k), in the task's own units."""
     provenance: dict[str, Any] = field(default_factory=dict)
     task: str | None = None

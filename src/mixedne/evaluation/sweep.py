@@ -33,14 +33,8 @@ from mixedne.versions import versions
 MAX_EPISODES = 2_000_000
 """One table holds no more: larger evaluations are split."""
 
-REPORT_EVERY = 20
-"""Steps between two reports of progress; episodes under way count by their share of steps."""
-
 SMALL_EFFECT = 0.005
 """A shift that changes accelerations by less, relatively, changes next to nothing."""
-
-MOST_PROBES = 50
-"""Grid points at which an axis is looked at before it is said to change nothing."""
 
 Watch: TypeAlias = Callable[[Worlds, NDArray[np.float64], NDArray[np.bool_]], None]
 """A function of the worlds, what every world has returned so far, and which of the active ones
@@ -200,7 +194,7 @@ def _warn_of_no_effect(task: Task, grid: Grid) -> None:
     for axis, _ in grid.axes if task.has_model else ():
         # Effects depend on other axes too: the larger of two geoms' frictions decides.
         shifted = [shift for shift in points if axis in shift.axes]
-        for shift in shifted[:: 1 + len(shifted) // MOST_PROBES]:
+        for shift in shifted[:: 1 + len(shifted) // 50]:  # fifty points say enough
             effects[axis] = max(effects.get(axis, 0.0), shift_effects(task, shift)[axis])
             if effects[axis] >= SMALL_EFFECT:
                 break
@@ -217,11 +211,11 @@ def _warn_of_no_effect(task: Task, grid: Grid) -> None:
 
 def warn_of_divergence(table: pl.DataFrame) -> None:
     """Say so if physics diverged or returns are no numbers: such episodes mean little."""
-    endless = int((~table["return"].is_finite()).sum())
-    restarted = int(table["diverged"].sum()) - endless
+    no_number = int((~table["return"].is_finite()).sum())
+    restarted = int(table["diverged"].sum()) - no_number
     for count, what in (
         (restarted, "the physics diverged and was restarted"),
-        (endless, f"of {table['task'][0]} the return is NaN or infinite"),
+        (no_number, f"of {table['task'][0]} the return is NaN or infinite"),
     ):
         if count:
             words = f"in {count} of {table.height} episodes {what}: see the column diverged"
@@ -290,7 +284,7 @@ def run_chunk(
                 diverged[active] = worlds.diverged
                 worlds.drop(over)
                 observations = observations[~over]
-            if worlds.elapsed % REPORT_EVERY == 0:
+            if worlds.elapsed % 20 == 0:  # episodes under way count by their share of steps
                 under_way = len(worlds.active) * worlds.elapsed / (task.max_episode_steps or np.inf)
                 report(len(cases) - len(worlds.active) + int(under_way))
     results = {

@@ -37,9 +37,6 @@ JAX_TASKS = ("toy",)
 DEFAULT_VERSION = "v5"
 """Of the paper's tasks, where a name has none."""
 
-DEFAULT_FRAME_RATE = 30
-"""Of videos of tasks that do not say theirs."""
-
 
 class _NoMujocoWarnings:
     """Silences MuJoCo's warnings, and with them its log file, inside a ``with`` block.
@@ -141,7 +138,7 @@ def frame_rate(task: Task) -> int:
         nominal, frame_skip = nominal_model(task)
         return max(1, round(1 / (nominal.opt.timestep * frame_skip)))
     with contextlib.closing(gymnasium_env(task.id)) as env:
-        return max(1, round(env.metadata.get("render_fps") or DEFAULT_FRAME_RATE))
+        return max(1, round(env.metadata.get("render_fps") or 30))
 
 
 def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
