@@ -31,6 +31,7 @@ from mixedne.evaluation.table import (
 from mixedne.policies import save_policy
 from mixedne.tasks import resolve_task
 from probes.policies import random_policy
+from probes.tables import evaluate_a_hundred_times
 
 PENDULUM = "InvertedPendulum-v5"
 
@@ -248,7 +249,7 @@ def test_two_evaluations_into_one_table_lose_no_row(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten pairs that begin together; the first to write waits until the second would read."""
-    real, both = table_module.write_table, threading.Barrier(2)
+    real, both = table_module.write_table, threading.Barrier(2, timeout=300)
 
     def writes_slowly(table: pl.DataFrame, path: Path) -> None:
         if path.parent == tmp_path:
@@ -272,16 +273,10 @@ def test_two_evaluations_into_one_table_lose_no_row(
             assert sorted(read_table(path)["mass"]) == [0.5, 1.0, 2.0]
 
 
-def evaluate_a_hundred_times(run: Path, folder: Path, masses: list[float], both: Any) -> None:
-    for pair in range(100):
-        both.wait()
-        evaluate(run, mass=masses, episodes=1, out=folder / f"{pair}.parquet", join=True, threads=1)
-
-
 @pytest.mark.slow
 def test_a_hundred_pairs_of_processes_lose_no_row(run: Path, tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    both = context.Barrier(2)
+    both = context.Barrier(2, timeout=300)
     work = [
         context.Process(target=evaluate_a_hundred_times, args=(run, tmp_path, masses, both))
         for masses in ([0.5, 1.0], [1.0, 2.0])
