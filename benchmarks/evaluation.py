@@ -38,7 +38,7 @@ from mixedne.evaluation.handles import PolicyHandle
 from mixedne.evaluation.sweep import Case, evaluate, run_chunk
 from mixedne.policies import Policy, PolicySpec
 from mixedne.tasks import Shift, Task, make_env, resolve_task
-from mixedne.tasks.mujoco_warnings import no_construction_warnings
+from mixedne.tasks.registry import no_construction_warnings
 from mixedne.tasks.simulator import skip_islands
 
 Array = NDArray[np.float64]

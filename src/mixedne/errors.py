@@ -73,3 +73,8 @@ class TrainingError(RuntimeError):
     The message is one sentence that says what happened and what is kept. The command line
     prints it and exits with code 1.
     """
+
+
+def first_line(error: Exception) -> str:
+    """What an error of somebody else's code says, in one line."""
+    return str(error).strip().split("\n")[0] or type(error).__name__

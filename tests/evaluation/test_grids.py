@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.evaluation.grids import grid_values, parse_grid
+from mixedne.evaluation.grids import grid_values
 
 
 def test_numbers_and_ranges() -> None:
-    assert parse_grid("mass", "0.5,1,2") == (0.5, 1, 2)
-    assert parse_grid("mass", "0.5:2:4") == (0.5, 1, 1.5, 2)
-    assert parse_grid("noise", "0:0.5:1") == (0,)
+    assert grid_values("mass", "0.5,1,2") == (0.5, 1, 2)
+    assert grid_values("mass", "0.5:2:4") == (0.5, 1, 1.5, 2)
+    assert grid_values("noise", "0:0.5:1") == (0,)
 
 
 def test_what_a_caller_may_give() -> None:
@@ -22,15 +22,15 @@ def test_what_a_caller_may_give() -> None:
 
 
 def test_the_papers_grids() -> None:
-    paper = parse_grid("mass", "paper")
+    paper = grid_values("mass", "paper")
     assert len(paper) == 21
     np.testing.assert_allclose(paper[:11], np.arange(0.5, 1.01, 0.05))
     np.testing.assert_allclose(paper[10:], np.arange(1.0, 2.01, 0.1))
-    assert parse_grid("friction", "paper") == paper
-    heatmap = parse_grid("mass", "paper-heatmap")
+    assert grid_values("friction", "paper") == paper
+    heatmap = grid_values("mass", "paper-heatmap")
     np.testing.assert_allclose(heatmap, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0])
-    np.testing.assert_allclose(parse_grid("noise", "paper-heatmap"), np.arange(0, 0.51, 0.05))
-    rho = parse_grid("rho", "paper")
+    np.testing.assert_allclose(grid_values("noise", "paper-heatmap"), np.arange(0, 0.51, 0.05))
+    rho = grid_values("rho", "paper")
     assert (len(rho), rho[0], rho[-1]) == (20, 0.0, 0.4)
 
 
@@ -51,4 +51,4 @@ def test_the_papers_grids() -> None:
 )
 def test_bad_lists_are_refused(axis: str, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        parse_grid(axis, text)
+        grid_values(axis, text)

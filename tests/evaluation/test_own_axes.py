@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.evaluation.checks import NoEffectWarning
 from mixedne.evaluation.grids import KeywordShift, ModelShift, episode_seed
-from mixedne.evaluation.sweep import evaluate
+from mixedne.evaluation.sweep import NoEffectWarning, evaluate
 from probes.policies import random_policy
 
 HOPPER = "Hopper-v5"

@@ -14,9 +14,13 @@ from threadpoolctl import ThreadpoolController
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation import sweep
-from mixedne.evaluation.checks import DivergenceWarning, NoEffectWarning, OtherTaskWarning
 from mixedne.evaluation.handles import PolicyHandle
-from mixedne.evaluation.sweep import evaluate
+from mixedne.evaluation.sweep import (
+    DivergenceWarning,
+    NoEffectWarning,
+    OtherTaskWarning,
+    evaluate,
+)
 from mixedne.evaluation.table import SCHEMA
 from mixedne.policies import Policy, save_policy
 from mixedne.tasks import Shift, make_env, resolve_task
@@ -275,6 +279,21 @@ def test_worlds_that_diverged_are_reported() -> None:
     with pytest.warns(DivergenceWarning, match="in 2 of 4 episodes the physics diverged"):
         table = evaluate(actions((2,), 0.5), "Swimmer-v5", mass=[0.03, 1.0], episodes=2)
     assert table["diverged"].to_list() == [True, True, False, False]
+
+
+def test_returns_that_are_no_numbers_are_marked_and_reported() -> None:
+    """Rewards are NaN from the 131st step on."""
+    task = "probes.faulty:LongSpoiltReward-v0"
+    with pytest.warns(DivergenceWarning, match="in 2 of 2 episodes of .*Long.* is NaN or infin"):
+        table = evaluate(actions((1,), 0.0), task, episodes=2)
+    assert table["diverged"].to_list() == [True, True]
+    assert table["return"].is_nan().all()
+
+
+def test_an_environment_that_misbehaves_is_named_with_its_step() -> None:
+    words = "the environment probes.faulty:StepFourValues-v0 misbehaves: step 3 after reset"
+    with pytest.raises(InvalidInputError, match=words):
+        evaluate(actions((1,), 0.0), "probes.faulty:StepFourValues-v0", episodes=1)
 
 
 def test_a_policy_file_cannot_name_a_module_to_import(tmp_path: Path) -> None:

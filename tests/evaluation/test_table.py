@@ -1,20 +1,37 @@
-"""Tables with a column for each shift, older tables, and joining them."""
+"""Tables with a column for each shift, older tables, joining them, and damage to them."""
 
+import errno
 import json
+import multiprocessing
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
+from mixedne import InvalidInputError, files
+from mixedne.evaluation import sweep
+from mixedne.evaluation import table as table_module
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate
-from mixedne.evaluation.table import SCHEMA, concat_tables, has_evaluation, join_tables, read_table
-from mixedne.files import write_table
+from mixedne.evaluation.table import (
+    SCHEMA,
+    _warn_of_no_checksum,
+    concat_tables,
+    has_evaluation,
+    join_tables,
+    read_table,
+    write_table,
+)
 from mixedne.policies import save_policy
 from mixedne.tasks import resolve_task
 from probes.policies import random_policy
+from probes.tables import evaluate_a_hundred_times
 
 PENDULUM = "InvertedPendulum-v5"
 
@@ -115,3 +132,159 @@ def test_a_grid_survives_json(grid: Grid) -> None:
 def test_a_grid_stored_with_single_bodies_is_read() -> None:
     stored = {**Grid().to_json(), "body_masses": [["torso", 2.0]]}
     assert Grid.from_json(stored) == Grid({"mass[torso]": 2.0})
+
+
+# -- what is on disk is what was written ---------------------------------------------------------
+
+
+@pytest.fixture
+def out(run: Path, tmp_path: Path) -> Path:
+    """A table of two episodes."""
+    evaluate(run, mass=[0.5, 1.0], episodes=1, out=tmp_path / "evaluation.parquet")
+    return tmp_path / "evaluation.parquet"
+
+
+def test_no_damage_to_a_table_goes_unnoticed(out: Path) -> None:
+    """A bit of every byte flipped; without its seal, a file is taken for an older one's."""
+    whole, random = out.read_bytes(), np.random.default_rng(0)
+    assert read_table(out).height == 2
+    for place, bit in enumerate(random.integers(8, size=len(whole))):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(bit)
+        out.write_bytes(damaged)
+        with pytest.raises((InvalidInputError, UserWarning), match=r"damaged|no checksum"):
+            read_table(out)
+    for length in (0, 4, len(whole) // 2, len(whole) - 1):
+        out.write_bytes(whole[:length])
+        with pytest.raises(InvalidInputError, match=f"{out} is damaged or no evaluation table"):
+            read_table(out)
+
+
+@pytest.mark.parametrize("cell", [{"mass": 6e-312}, {"train_seed": 65536}, {"return": 9.9}])
+def test_an_altered_cell_is_refused(cell: dict[str, Any], out: Path) -> None:
+    metadata = pl.read_parquet_metadata(out)
+    table = pl.read_parquet(out).with_columns(
+        pl.lit(value, SCHEMA[name]).alias(name) for name, value in cell.items()
+    )
+    kept = {name: metadata[name] for name in ("format_version", "checksum")}
+    table.write_parquet(out, metadata=kept)
+    with pytest.raises(InvalidInputError, match="is damaged or no evaluation table"):
+        read_table(out)
+
+
+def test_tables_of_older_versions_are_read_with_one_warning(out: Path) -> None:
+    table = read_table(out)
+    files.write_table(table, out)
+    _warn_of_no_checksum.cache_clear()
+    with pytest.warns(UserWarning, match="of an older version have no checksum"):
+        assert read_table(out).equals(table)
+    read_table(out)  # another warning would be an error
+
+
+class Panic(BaseException):
+    """As pyo3's PanicException, no ``Exception``."""
+
+
+@pytest.mark.parametrize(
+    "error", [Panic("unwrap on None"), pl.exceptions.ComputeError("bad"), MemoryError()]
+)
+def test_whatever_polars_raises_is_one_sentence(
+    error: BaseException, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*given: Any, **options: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(pl, "read_parquet", fails)
+    with pytest.raises(InvalidInputError, match=f"{out} is damaged or no evaluation table"):
+        read_table(out)
+    monkeypatch.setattr(pl, "read_parquet", lambda *_: pl.DataFrame({"run": [1]}))
+    with pytest.raises(InvalidInputError, match="is damaged or no evaluation table"):
+        read_table(out)
+    error = KeyboardInterrupt()
+    monkeypatch.setattr(pl, "read_parquet", fails)
+    with pytest.raises(KeyboardInterrupt):
+        read_table(out)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
+    run: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = out.read_bytes()
+    (out.parent / ".evaluation-0123456789abcdef.parquet").touch()  # of a process that was killed
+
+    def fills_up(path: Path, content: bytes) -> int:
+        with path.open("wb") as file:
+            file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", fills_up)
+        with pytest.raises(
+            OSError, match=r"^.*parquet cannot be written: No space left on device$"
+        ):
+            evaluate(run, mass=2.0, episodes=1, out=out, join=True)
+    assert out.read_bytes() == before
+    assert not [path for path in out.parent.rglob("*.parquet") if path.name.startswith(".0")]
+    evaluate(run, mass=2.0, episodes=1, out=out, join=True)
+    assert read_table(out).height == 3
+    assert sorted(path.name for path in out.parent.iterdir()) == ["evaluation.parquet", "run"]
+
+
+def test_a_table_that_appears_meanwhile_is_not_overwritten(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real = tmp_path / "new.parquet", sweep.run_chunk
+
+    def somebody_else_is_first(*given: Any, **options: Any) -> pl.DataFrame:
+        path.write_text("theirs")
+        return real(*given, **options)
+
+    monkeypatch.setattr(sweep, "run_chunk", somebody_else_is_first)
+    with pytest.raises(InvalidInputError, match="exists: choose another file"):
+        evaluate(run, episodes=1, out=path)
+    assert path.read_text() == "theirs"
+
+
+def test_two_evaluations_into_one_table_lose_no_row(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten pairs that begin together; the first to write waits until the second would read."""
+    real, both = table_module.write_table, threading.Barrier(2, timeout=300)
+
+    def writes_slowly(table: pl.DataFrame, path: Path) -> None:
+        if path.parent == tmp_path:
+            time.sleep(0.05)
+        real(table, path)
+
+    def runs_together(*given: Any, **options: Any) -> pl.DataFrame:
+        both.wait()
+        return run_chunk(*given, **options)
+
+    run_chunk = sweep.run_chunk
+    monkeypatch.setattr(table_module, "write_table", writes_slowly)
+    monkeypatch.setattr(sweep, "run_chunk", runs_together)
+    with ThreadPoolExecutor(2) as pool:
+        for pair in range(10):
+            path = tmp_path / f"{pair}.parquet"
+            options: dict[str, Any] = {"episodes": 1, "out": path, "join": True, "threads": 1}
+            grids = ([0.5, 1.0], [1.0, 2.0])
+            made = [pool.submit(evaluate, run, mass=grid, **options) for grid in grids]
+            assert [each.result().height for each in made] == [2, 2]
+            assert sorted(read_table(path)["mass"]) == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.slow
+def test_a_hundred_pairs_of_processes_lose_no_row(run: Path, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    both = context.Barrier(2, timeout=300)
+    work = [
+        context.Process(target=evaluate_a_hundred_times, args=(run, tmp_path, masses, both))
+        for masses in ([0.5, 1.0], [1.0, 2.0])
+    ]
+    for process in work:
+        process.start()
+    for process in work:
+        process.join()
+    assert [process.exitcode for process in work] == [0, 0]
+    for pair in range(100):
+        assert sorted(read_table(tmp_path / f"{pair}.parquet")["mass"]) == [0.5, 1.0, 2.0]

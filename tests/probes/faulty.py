@@ -46,6 +46,54 @@ class RaisesInStep(SpoiltReward):
         raise RuntimeError("no step today")
 
 
+class Misbehaving(SpoiltReward):
+    """Returns or raises something at the reset, or from the third step on."""
+
+    def __init__(self, where: str, what: Any) -> None:
+        super().__init__()
+        self.where, self.what = where, what
+
+    def reset(self, **options: Any) -> Any:
+        good = super().reset(**options)
+        return self.spoil() if self.where == "reset" else good
+
+    def step(self, action: Any) -> Any:
+        good = super().step(action)
+        return self.spoil() if self.where == "step" and self.steps >= 3 else good
+
+    def spoil(self) -> Any:
+        if isinstance(self.what, Exception):
+            raise self.what
+        return self.what
+
+
+ZEROS, ENDLESS = np.zeros(4), np.array([0, 0, np.inf, 0])
+
+MISBEHAVIOUR: dict[str, tuple[str, Any, str]] = {
+    "ResetRaises": ("reset", RuntimeError("no\nreset"), "raised RuntimeError: no"),
+    "ResetSaysNothing": ("reset", RuntimeError(), "raised RuntimeError: RuntimeError"),
+    "ResetAlone": ("reset", ZEROS, r"which is not \(observation, info\)"),
+    "ResetNone": ("reset", None, "returned None, which is not"),
+    "ResetShape": ("reset", (np.zeros(3), {}), "not 4 numbers"),
+    "ResetText": ("reset", ("abcd", {}), "returned the observation 'abcd', not 4 numbers"),
+    "ResetInfinite": ("reset", (ENDLESS, {}), "which holds NaN or infinity"),
+    "StepRaises": ("step", KeyError("joint"), "raised KeyError: 'joint'"),
+    "StepFourValues": ("step", (ZEROS, 1.0, False, {}), "which is not .observation, reward"),
+    "StepShape": ("step", (np.zeros((1, 4)), 1.0, False, False, {}), "not 4 numbers"),
+    "StepRagged": ("step", ([[0.0], []], 1.0, False, False, {}), "not 4 numbers"),
+    "StepNaN": ("step", (ZEROS * np.nan, 1.0, False, False, {}), "holds NaN or infinity"),
+    "RewardText": (
+        "step",
+        (ZEROS, "1.0", False, False, {}),
+        "the reward '1.0', which is no number",
+    ),
+    "RewardNone": ("step", (ZEROS, None, False, False, {}), "the reward None"),
+    "RewardMany": ("step", (ZEROS, [1.0, 2.0], False, False, {}), "the reward .1.0, 2.0."),
+    "EndText": ("step", (ZEROS, 1.0, "no", False, {}), "the terminated 'no', which is no number"),
+}
+"""By name: where, what, and what is said of it."""
+
+
 class Recorder(gym.Env[Observation, Any]):
     """Writes down seeds and actions; odd episodes terminate at step 3, all end at step 5."""
 
@@ -70,7 +118,11 @@ class Recorder(gym.Env[Observation, Any]):
         return np.array([len(self.seeds), self.elapsed], float)
 
 
+for name, (where, what, _) in MISBEHAVIOUR.items():
+    options = {"where": where, "what": what}
+    gym.register(f"{name}-v0", Misbehaving, max_episode_steps=10, kwargs=options)
 gym.register("SpoiltReward-v0", SpoiltReward, max_episode_steps=10)
 gym.register("RaisesInReset-v0", RaisesInReset, max_episode_steps=10)
 gym.register("RaisesInStep-v0", RaisesInStep, max_episode_steps=10)
+gym.register("LongSpoiltReward-v0", SpoiltReward, max_episode_steps=GOOD_STEPS + 1)
 gym.register("NoTimeLimit-v0", SpoiltReward)

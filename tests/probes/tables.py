@@ -11,8 +11,8 @@ import polars as pl
 
 from mixedne.config import configure
 from mixedne.evaluation.handles import PROVENANCE
-from mixedne.evaluation.table import FORMAT_VERSION, SCHEMA
-from mixedne.files import write_table
+from mixedne.evaluation.sweep import evaluate
+from mixedne.evaluation.table import SCHEMA, write_table
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricsWriter
 
@@ -91,10 +91,17 @@ def pretend_evaluated(
         folder.name, {**known, "train_seed": seed}, places,
         task=config.task, episodes=episodes, acting=acting, noise_seed=hash_of(folder.name),
     )  # fmt: skip
-    write_table(table, folder / "evaluation.parquet", FORMAT_VERSION)
+    write_table(table, folder / "evaluation.parquet")
     return table
 
 
 def hash_of(name: str) -> int:
     """A number for a name, the same in every process."""
     return sum(ord(letter) * (place + 1) for place, letter in enumerate(name))
+
+
+def evaluate_a_hundred_times(run: Path, folder: Path, masses: list[float], both: Any) -> None:
+    """In a process of its own, in step with another: a hundred tables that both write into."""
+    for pair in range(100):
+        both.wait()
+        evaluate(run, mass=masses, episodes=1, out=folder / f"{pair}.parquet", join=True, threads=1)

@@ -53,7 +53,6 @@ def test_a_shift_is_a_value() -> None:
     shift = Shift({"mass[torso]": 2.0}, "consistent", noise=0.1)
     assert shift.only("model") == Shift({"mass[torso]": 2.0}, "consistent")
     assert shift.only("actions") == Shift(noise=0.1)
-    assert shift.without(Axis("noise")).number("noise") == 0.0
     assert (shift.number("mass[torso]"), shift.number("mass")) == (2.0, 1.0)
     assert shift.number("mass[torso]:abs") is None
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mixedne.shifts import Shift
-from mixedne.shifts.channels import Channels
-from mixedne.shifts.entries import ActionDelay, ActionNoise, ObservationNoise
-from mixedne.shifts.streams import (
+from mixedne.shifts import Channels, Shift
+from mixedne.shifts.channels import (
     ACTION_NOISE,
     OBSERVATION_NOISE,
+    ActionDelay,
+    ActionNoise,
     DrawStream,
+    ObservationNoise,
     episode_generator,
-    normal,
 )
 from mixedne.tasks import make_env, make_worlds, resolve_task
 
@@ -31,7 +31,7 @@ def spaces(low: Any, high: Any, observations: int = 1) -> Any:
 def test_noise_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """u = 0.25: replaced at p = 0.3, not at 0.25; 0.5 and 1/8 of the box [-2, 2]."""
     draws = np.array([[0.25, 0.5, 0.125], [0.25, 0.5, 0.125]])
-    monkeypatch.setattr(DrawStream, "draw", lambda self: draws)
+    monkeypatch.setattr(DrawStream, "draw", lambda self, worlds: draws)
     noise = ActionNoise(np.array([0.3, 0.25]), [0, 0], spaces([-2, -2], [2, 2]))
     mixed = noise(np.array([[9.0, 9.0], [9.0, 9.0]], np.float32))
     np.testing.assert_array_equal(mixed, [[0.0, -1.5], [9.0, 9.0]])
@@ -66,14 +66,13 @@ def test_worlds_that_differ_in_noise_meet_the_same_draws() -> None:
 @pytest.mark.parametrize("law", ["uniform", "normal"])
 def test_draws_do_not_depend_on_how_many_are_drawn_at_once(law: str) -> None:
     generators = [episode_generator(seed, ACTION_NOISE) for seed in (3, 4)]
-    stream = DrawStream(generators, 4, *([normal] if law == "normal" else []))
+    laws = [np.random.Generator.standard_normal] if law == "normal" else []
+    stream = DrawStream(generators, 4, *laws)
     one = episode_generator(4, ACTION_NOISE)
     for step in range(150):
-        draws = stream.draw()
+        draws = stream.draw(np.array([0, 1] if step < 70 else [1]))  # the first leaves
         wanted = one.standard_normal(4) if law == "normal" else one.random(4)
         np.testing.assert_array_equal(draws[-1], wanted)
-        if step == 70:
-            stream.drop(np.array([True, False]))
 
 
 def test_noise_is_independent_of_the_initial_state() -> None:
@@ -105,8 +104,8 @@ def test_delayed_actions_by_hand() -> None:
     delay = ActionDelay(np.array([1.0, 3.0]), [0, 0], spaces([0], [4]))
     received = [delay(np.full((2, 1), t, np.float32))[:, 0].tolist() for t in (10, 11, 12)]
     assert received == [[2, 2], [10, 2], [11, 2]]
-    delay.drop(np.array([True, False]))
-    assert [delay(np.full((1, 1), t))[0, 0] for t in (13, 14)] == [10, 11]
+    left = np.array([1])
+    assert [delay(np.full((1, 1), t), left)[0, 0] for t in (13, 14)] == [10, 11]
 
 
 def test_a_delay_of_none_beside_delays() -> None:

@@ -7,8 +7,13 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
 from mixedne.shifts import Axis
-from mixedne.shifts.contacts import contact_frictions, frictional_pairs
-from mixedne.shifts.model import check_targets, shifted_model, verify_shift
+from mixedne.shifts.model import (
+    check_targets,
+    contact_frictions,
+    frictional_pairs,
+    shifted_model,
+    verify_shift,
+)
 from mixedne.tasks import PAPER_TASKS, Shift, Task, make_env, resolve_task, shift_effects
 from mixedne.tasks.registry import nominal_model
 from probes.models import read_factors

@@ -11,6 +11,7 @@ import pytest
 import mixedne
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
+from mixedne.evaluation.table import read_table, write_table
 from mixedne.studies.folder import StudyFolder
 from mixedne.studies.jobs import run_job
 from mixedne.studies.plan import PlannedRun
@@ -81,17 +82,17 @@ def test_copies_count_once_and_new_rows_do(
     (other / "runs" / new).rename(other / "runs" / "renamed")
     # Another machine's policy differs in its last bits: it is the same run all the same.
     changed = other / "runs" / "renamed" / "evaluation.parquet"
-    pl.read_parquet(changed).with_columns(policy=pl.lit("other"), run=pl.lit("renamed")).filter(
-        pl.col("noise") == 0.5
-    ).write_parquet(changed, metadata={"format_version": "1"})
+    named = {"policy": pl.lit("other"), "run": pl.lit("renamed")}
+    rows = read_table(changed).with_columns(**named).filter(noise=0.5)
+    write_table(rows, changed)
     first = folder.run_folder(runs[0]) / "evaluation.parquet"
     table = results(folder.path, other)
     assert table.height == results(folder.path).height
     assert "renamed" not in set(table["run"])
     assert results(other, folder.path).height == table.height
     more = Path(shutil.copytree(folder.run_folder(runs[1]), tmp_path / "more"))
-    rows = pl.read_parquet(first).filter(noise=0.5).with_columns(episode_seed=99)
-    rows.write_parquet(more / "evaluation.parquet", metadata={"format_version": "1"})
+    rows = read_table(first).filter(noise=0.5).with_columns(episode_seed=99)
+    write_table(rows, more / "evaluation.parquet")
     assert results(folder.path, more).height == table.height + 3
 
 

@@ -157,7 +157,7 @@ def test_a_world_that_flies_apart_says_nothing(
     env = make_env(task, terminate_when_unhealthy=False)
     worlds.reset()
     env.reset(seed=0)
-    worlds._physics.qvel[:] = 1e12
+    worlds._physics.read["qvel"][:] = 1e12
     env.unwrapped.data.qvel[:] = 1e12  # type: ignore[attr-defined]
     for _ in range(3):
         step = worlds.step(np.full((1, task.action_size), 0.3))

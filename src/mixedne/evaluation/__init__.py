@@ -3,8 +3,8 @@
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
 ``handles``      which policies: run folders, callables, Stable-Baselines3 files
-``statistics``   the table's summaries per shift, over the grid and over seeds
-``scores``       over tasks: normalised, aggregated, one method against another
+``table``        the table's columns; how it is written, read and joined
+``statistics``   its summaries per shift, over the grid, over seeds and over tasks
 ``estimators``   the numbers in them, for plain arrays
 
 Only the statistics are imported with the package; they need no simulator.
@@ -18,11 +18,13 @@ from mixedne.evaluation.estimators import (
     improvement_probability,
     interquartile_mean,
 )
-from mixedne.evaluation.scores import improvement, normalise, score_summary
 from mixedne.evaluation.statistics import (
     METHOD,
     grid_scores,
     grid_summary,
+    improvement,
+    normalise,
+    score_summary,
     seed_means,
     shift_columns,
     shift_summary,

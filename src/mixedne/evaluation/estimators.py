@@ -42,7 +42,7 @@ class Student:
     """The chance, before the experiment, that the interval will hold the true mean."""
 
     def __post_init__(self) -> None:
-        _check_confidence(self.confidence)
+        check_number("confidence", self.confidence, above=0, below=1)
 
     def mean(self, values: Array) -> Estimate:
         """The mean of independent values, one per training seed."""
@@ -72,7 +72,7 @@ class Bootstrap:
     """The seed of the draws: the same seed and values give the same interval."""
 
     def __post_init__(self) -> None:
-        _check_confidence(self.confidence)
+        check_number("confidence", self.confidence, above=0, below=1)
         check_number("replicates", self.replicates, at_least=1)
         check_number("seed", self.seed, at_least=0)
 
@@ -184,9 +184,3 @@ def _numbers(values: ArrayLike) -> Array:
             f"a sample must be a list of at least one number, not of shape {sample.shape}"
         )
     return sample
-
-
-def _check_confidence(confidence: float) -> None:
-    check_number("confidence", confidence, above=0)
-    if confidence >= 1:
-        raise InvalidInputError(f"confidence must be below 1, not {confidence}")

@@ -11,15 +11,17 @@ import numpy as np
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.shifts import MASS_MODES, PARAMETERS, Axis, Shift
-from mixedne.shifts.parameter import Model
-from mixedne.shifts.registry import CUSTOM, as_axis
-from mixedne.shifts.shift import check_distinct
+from mixedne.shifts.entries import Model
+from mixedne.shifts.registry import CUSTOM, check_distinct
 
 Values: TypeAlias = str | float | Iterable[float]
 """What a caller may give for an axis."""
 
-MAX_COUNT = 10_000
-"""More values along one axis are taken for a slip."""
+NamedFactors: TypeAlias = Mapping[str, float] | Iterable[tuple[str, float]]
+"""Factors on bodies or geoms, by name."""
+
+Shifts: TypeAlias = Mapping[str, Any] | Iterable[tuple[str | Axis, Any]]
+"""By the name of an axis: values, or for an axis of one's own a ModelShift or KeywordShift."""
 
 NAMED_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     name: {entry.name: entry.grids[name] for entry in PARAMETERS.values() if name in entry.grids}
@@ -55,65 +57,43 @@ class KeywordShift:
     values: Values
 
 
-NamedFactors: TypeAlias = Mapping[str, float] | Iterable[tuple[str, float]]
-"""Factors on bodies or geoms, by name."""
-
-Shifts: TypeAlias = Mapping[str, Any] | Iterable[tuple[str | Axis, Any]]
-"""By the name of an axis: values, or for an axis of one's own a ModelShift or KeywordShift."""
-
-
 def episode_seed(seed: int, episode: int) -> int:
     """The seed of an episode: with it, ``env.reset(seed=…)`` of Gymnasium starts the same."""
     return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
 
 
-def grid_values(axis: str | Axis, given: Values) -> tuple[float, ...]:
-    """The values of an axis from a number, several, or a text that :func:`parse_grid` reads."""
-    if isinstance(given, str):
-        return parse_grid(axis, given)
-    numbers = given if isinstance(given, Iterable) else [given]
+def grid_values(name: str | Axis, given: Values) -> tuple[float, ...]:
+    """The values of an axis from a number, several, or a text.
+
+    A text is ``0.5,1,2``, or ``0.5:2:16`` (start:stop:count, with both ends), or a grid's name.
+    """
+    axis = Axis.parse(name)
+    numbers: Iterable[Any]
     try:
-        return _checked(axis, tuple(float(number) for number in numbers))
+        if not isinstance(given, str):
+            numbers = given if isinstance(given, Iterable) else [given]
+        elif given in NAMED_GRIDS:
+            if axis.absolute or axis.parameter not in NAMED_GRIDS[given]:
+                raise InvalidInputError(f"the grid {given} has no axis {axis}")
+            numbers = NAMED_GRIDS[given][axis.parameter]
+        elif ":" in given:
+            start, stop, count = given.split(":")
+            check_number(f"the count of {axis}", int(count), at_least=1, at_most=10_000)
+            numbers = np.linspace(float(start), float(stop), int(count))
+        else:
+            numbers = given.split(",")
+        values = tuple(float(number) for number in numbers)
     except InvalidInputError:
         raise
     except (TypeError, ValueError):
-        raise InvalidInputError(f"{axis} must be numbers, not {given!r}") from None
-
-
-def parse_grid(axis: str | Axis, text: str) -> tuple[float, ...]:
-    """The values of an axis from ``0.5,1,2``, ``0.5:2:16`` or a grid's name.
-
-    ``start:stop:count`` includes both ends.
-    """
-    if text in NAMED_GRIDS:
-        found = as_axis(axis)
-        if found.absolute or found.parameter not in NAMED_GRIDS[text]:
-            raise InvalidInputError(f"the grid {text} has no axis {axis}")
-        return NAMED_GRIDS[text][found.parameter]
-    try:
-        if ":" in text:
-            start, stop, count = text.split(":")
-            check_number(f"the count of {axis}", int(count), at_least=1, at_most=MAX_COUNT)
-            values = tuple(float(x) for x in np.linspace(float(start), float(stop), int(count)))
-        else:
-            values = tuple(float(part) for part in text.split(","))
-    except InvalidInputError:
-        raise
-    except ValueError:
         names = " or ".join(NAMED_GRIDS)
-        raise InvalidInputError(
-            f"{axis} must be numbers as in 0.5,1,2, a range as in 0.5:2:16, or {names}, "
-            f"not {text!r}"
-        ) from None
-    return _checked(axis, values)
-
-
-def _checked(axis: str | Axis, values: tuple[float, ...]) -> tuple[float, ...]:
-    """The values, if there are some, all allowed and none twice."""
+        forms = f" as in 0.5,1,2, a range as in 0.5:2:16, or {names}"
+        words = f"{axis} must be numbers{forms if isinstance(given, str) else ''}"
+        raise InvalidInputError(f"{words}, not {given!r}") from None
     if not values:
         raise InvalidInputError(f"{axis} needs at least one value")
     for value in values:
-        as_axis(axis).check(value)
+        axis.check(value)
     if len(set(values)) < len(values):
         raise InvalidInputError(f"{axis} must not hold a value twice: {values}")
     return values
@@ -133,7 +113,7 @@ class Grid:
 
     def __init__(
         self,
-        axes: Shifts = (),
+        shifts: Shifts = (),
         *,
         mass_mode: str = "reference",
         episodes: int = 10,
@@ -147,19 +127,17 @@ class Grid:
 
         ``body_masses`` and ``geom_frictions`` are factors on single parts, by name.
         """
-        pairs = _pairs(axes)
+        pairs = _pairs(shifts)
         pairs += [(f"mass[{body}]", factor) for body, factor in _pairs(body_masses)]
         pairs += [(f"friction[{geom}]", factor) for geom, factor in _pairs(geom_frictions)]
-        pairs += [
-            (name.replace("_", "-"), value) for name, value in named.items() if value is not None
-        ]
+        pairs += [(name.replace("_", "-"), x) for name, x in named.items() if x is not None]
         given = [_read_axis(name, values) for name, values in pairs]
         check_distinct(axis for axis, _ in given)
-        given = [(axis, values) for axis, values in given if not _is_default(axis, values)]
-        check_choice("mass_mode", mass_mode, MASS_MODES)
+        # An axis that holds the nominal number alone is none, unless a single task's.
+        kept = [(a, x) for a, x in given if x != (a.nominal,) or a.entry.keyword is not None]
         fields = {
-            "axes": tuple(sorted(given, key=lambda pair: pair[0].order)),
-            "mass_mode": mass_mode,
+            "axes": tuple(sorted(kept, key=lambda pair: pair[0].order)),
+            "mass_mode": check_choice("mass_mode", mass_mode, MASS_MODES),
             "episodes": whole_number("episodes", episodes),
             "seed": whole_number("seed", seed),
             "stochastic": stochastic,
@@ -172,10 +150,8 @@ class Grid:
     @functools.cached_property
     def _points(self) -> list[Shift]:
         axes = [axis for axis, _ in self.axes]
-        return [
-            Shift(zip(axes, point, strict=True), self.mass_mode)
-            for point in itertools.product(*(values for _, values in self.axes))
-        ]
+        points = itertools.product(*(values for _, values in self.axes))
+        return [Shift(zip(axes, point, strict=True), self.mass_mode) for point in points]
 
     def shifts(self) -> list[Shift]:
         """The grid's points."""
@@ -187,12 +163,18 @@ class Grid:
         used = {axis for axis, _ in self.axes}
         return sorted({*used, *map(Axis, BASIC)}, key=lambda axis: axis.order)
 
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The grid as keyword arguments of ``evaluate``."""
+        names = ("mass_mode", "episodes", "seed", "stochastic")
+        return {"shifts": self.axes, **{name: getattr(self, name) for name in names}}
+
     def to_json(self) -> dict[str, Any]:
         """The grid as plain data; the key ``shifts`` is there only if it holds something."""
         values = {str(axis): values for axis, values in self.axes}
         document: dict[str, Any] = {
             name: values.pop(name, None if name == "rho" else (PARAMETERS[name].nominal,))
-            for name in ("mass", "friction", "noise", "rho")
+            for name in BASIC
         }
         document |= {"mass_mode": self.mass_mode, "body_masses": (), "geom_frictions": ()}
         document |= {"episodes": self.episodes, "seed": self.seed, "stochastic": self.stochastic}
@@ -201,8 +183,7 @@ class Grid:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """The grid that :meth:`to_json` described, now or in an older version."""
-        named = {name: value for name, value in document.items() if name != "shifts"}
-        return cls(document.get("shifts", {}), **named)
+        return cls(**document)
 
 
 def _pairs(given: Any) -> list[tuple[Any, Any]]:
@@ -216,18 +197,12 @@ def _pairs(given: Any) -> list[tuple[Any, Any]]:
 def _read_axis(name: str | Axis, given: Any) -> tuple[Axis, tuple[float, ...]]:
     if isinstance(given, ModelShift | KeywordShift):
         means = given.edit if isinstance(given, ModelShift) else given.keyword
-        parsed = Axis.parse(f"{CUSTOM}[{name}]")
-        axis = Axis(CUSTOM, parsed.target, custom=means)
+        axis = Axis(CUSTOM, Axis.parse(f"{CUSTOM}[{name}]").target, custom=means)
         return axis, grid_values(axis, given.values)
-    axis = as_axis(name)
+    axis = Axis.parse(name)
     if axis.parameter == CUSTOM and axis.custom is None:
         raise InvalidInputError(f"{name} needs a ModelShift or a KeywordShift, in Python")
     return axis, grid_values(axis, given)
-
-
-def _is_default(axis: Axis, values: tuple[float, ...]) -> bool:
-    """Whether an axis holds the nominal number alone, of a parameter that is no single task's."""
-    return values == (axis.nominal,) and axis.entry.keyword is None
 
 
 def whole_number(name: str, value: Any) -> int:

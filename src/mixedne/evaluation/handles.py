@@ -1,23 +1,27 @@
 """Policies from anywhere: run folders, Python callables, Stable-Baselines3 files.
 
 What is evaluated is a :class:`PolicyHandle`: something that acts, with what is known of its
-training, which becomes columns of the table.
+training, which becomes columns of the table. In a :class:`PolicyBatch` policies are at work: one
+call a step for each, whatever the number of worlds.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, first_line
 from mixedne.policies import Policy, load_policy, policy_files
+from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 
 PROVENANCE = {
     "agent": str,
@@ -30,8 +34,6 @@ PROVENANCE = {
 }
 """Columns that say how a policy was trained; null where it is not known."""
 
-Act = Callable[..., NDArray[np.floating]]
-
 
 @dataclass(frozen=True)
 class PolicyHandle:
@@ -39,7 +41,7 @@ class PolicyHandle:
 
     name: str
     """The column ``run``."""
-    act: Act
+    act: Callable[..., NDArray[np.floating]]
     """observations (n, d) → actions (n, k), in the task's own units."""
     provenance: dict[str, Any] = field(default_factory=dict)
     task: str | None = None
@@ -70,11 +72,11 @@ def find_policies(what: Any, *, trust_pickle: bool = False) -> list[PolicyHandle
     pickles, which run code of their maker's choice when loaded; they are refused without
     ``trust_pickle``.
     """
+    many = isinstance(what, Mapping | Sequence) and not isinstance(what, str)
+    given = what.values() if isinstance(what, Mapping) else what if many else [what]
+    found = [find_policy(policy, trust_pickle=trust_pickle) for policy in given]
     if isinstance(what, Mapping):
-        found = [find_policy(policy, trust_pickle=trust_pickle) for policy in what.values()]
         return [replace(handle, name=str(name)) for name, handle in zip(what, found, strict=True)]
-    many = isinstance(what, Sequence) and not isinstance(what, str)
-    found = [find_policy(x, trust_pickle=trust_pickle) for x in (what if many else [what])]
     if not found:
         raise InvalidInputError("there must be at least one policy")
     return _with_distinct_names(found)
@@ -129,6 +131,14 @@ def _readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
+def _sizes(policy: Policy) -> tuple[int, int]:
+    return policy.spec.observation_size, policy.spec.action_size
+
+
+def _hash_files(files: Iterable[Path]) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def _read_provenance(config: Path) -> dict[str, Any]:
     """What a run's configuration says of its training."""
     try:
@@ -138,7 +148,7 @@ def _read_provenance(config: Path) -> dict[str, Any]:
             name: None if said.get(name) is None else kind(said[name])
             for name, kind in PROVENANCE.items()
         }
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 
 
@@ -160,8 +170,7 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
     try:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except Exception as error:  # whatever a strange file makes the loader raise
-        reason = str(error).strip().split("\n")[0]
-        raise InvalidInputError(f"{path} cannot be loaded: {reason or type(error)}") from None
+        raise InvalidInputError(f"{path} cannot be loaded: {first_line(error)}") from None
     spaces = (model.observation_space, model.action_space)
     shapes: list[Any] = [getattr(space, "shape", None) or () for space in spaces]
     if not all(len(shape) == 1 for shape in shapes):
@@ -195,21 +204,87 @@ def _stable_baselines_algorithm(path: Path) -> str:
         module = str(data["policy_class"]["__module__"])
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, RecursionError):
         raise InvalidInputError(f"{path} is damaged or no Stable-Baselines3 file") from None
-    if module.startswith("stable_baselines3.sac"):
-        return "SAC"
-    if module.startswith("stable_baselines3.td3"):  # DDPG's policies are TD3's
-        return "TD3"
-    if module.startswith("stable_baselines3.common"):
-        return "PPO" if "clip_range" in data else "A2C"
-    raise InvalidInputError(f"{path} holds a policy of {module}, which is not supported")
+    package, _, rest = module.partition(".")
+    on_policy = "PPO" if "clip_range" in data else "A2C"
+    algorithms = {"sac": "SAC", "td3": "TD3", "common": on_policy}  # DDPG's policies are TD3's
+    found = algorithms.get(rest.partition(".")[0]) if package == "stable_baselines3" else None
+    if found is None:
+        raise InvalidInputError(f"{path} holds a policy of {module}, which is not supported")
+    return found
 
 
-def _sizes(policy: Policy) -> tuple[int, int]:
-    return policy.spec.observation_size, policy.spec.action_size
+@contextlib.contextmanager
+def one_blas_thread(handles: Sequence[PolicyHandle]) -> Iterator[None]:
+    """Hold BLAS to one thread while policies from elsewhere act.
+
+    Their products are small, and the threads of BLAS would wait actively for each other and for
+    cores that the physics needs. This package's own policies are as fast either way.
+    """
+    if all(isinstance(handle.act, Policy) for handle in handles):
+        yield
+        return
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        yield
 
 
-def _hash_files(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+class PolicyBatch:
+    """The policies of a chunk: each gets one call a step, with all of its worlds."""
+
+    def __init__(
+        self,
+        handles: Sequence[PolicyHandle],
+        of_world: Sequence[int],
+        seeds: Sequence[int],
+        task: str,
+        action_size: int,
+        stochastic: bool,
+    ) -> None:
+        """``of_world`` and ``seeds`` hold each world's policy and episode seed."""
+        self._handles, self._of_world = handles, np.asarray(of_world)
+        self._task, self._action_size = task, action_size
+        # Each world's own normals: they depend on its episode's seed and the step alone.
+        generators = [episode_generator(seed, POLICY) for seed in seeds if stochastic]
+        normal = np.random.Generator.standard_normal
+        self._stream = DrawStream(generators, action_size, normal) if stochastic else None
+
+    def act(
+        self, active: NDArray[np.intp], observations: NDArray[np.float64]
+    ) -> NDArray[np.floating]:
+        """Actions for the active worlds; to be called once per step."""
+        noise = None if self._stream is None else self._stream.draw(active)
+        if len(self._handles) == 1:
+            return self._ask(self._handles[0], observations, noise)
+        owner, parts = self._of_world[active], {}
+        for number in np.unique(owner):
+            mine = owner == number
+            own_noise = None if noise is None else noise[mine]
+            parts[number] = self._ask(self._handles[number], observations[mine], own_noise)
+        actions = np.empty((len(active), self._action_size), np.result_type(*parts.values()))
+        for number, part in parts.items():
+            actions[owner == number] = part
+        return actions
+
+    def _ask(
+        self,
+        handle: PolicyHandle,
+        observations: NDArray[np.float64],
+        noise: NDArray[np.float64] | None,
+    ) -> NDArray[np.floating]:
+        policy = handle.act
+        if noise is not None and isinstance(policy, Policy) and policy.is_stochastic:
+            given = policy(observations, noise)
+        else:
+            given = policy(observations)
+        try:
+            actions = np.asarray(given)
+        except ValueError:  # ragged lists have no shape that would fit
+            actions = np.empty(0, object)
+        expected = (len(observations), self._action_size)
+        if actions.shape != expected or actions.dtype.kind not in "fiu":
+            raise InvalidInputError(
+                f"the policy {handle.name} must give actions of the shape {expected} for "
+                f"{self._task}, not {actions.shape} of {actions.dtype}"
+            )
+        if not np.isfinite(actions).all():
+            raise InvalidInputError(f"the policy {handle.name} gave NaN or infinity as an action")
+        return actions

@@ -5,7 +5,7 @@ are not: they are averaged within a training seed first, and every interval is o
 
     episodes → seed_means → shift_summary                    per shift, over seeds
                           → grid_scores → grid_summary       over the grid, over seeds
-                                        → scores.py          over tasks
+                                        → normalise → score_summary, improvement     over tasks
 
 These are made of three steps that reports and commands use by themselves: :func:`over_episodes`,
 :func:`over_shifts` and :func:`over_seeds`. :func:`nominal_returns` is what a search chooses by.
@@ -16,20 +16,13 @@ come in any order, and the result for one group does not depend on the others in
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.evaluation.estimators import (
-    Array,
-    Bootstrap,
-    Estimate,
-    Student,
-    cvar,
-    cvar_expression,
-)
+from mixedne.evaluation.estimators import Array, Bootstrap, Estimate, Student, cvar, cvar_expression
 from mixedne.shifts import is_nominal, shift_axes
 
 TASK = ("task", "task_version")
@@ -72,10 +65,7 @@ def nominal_returns(
 ) -> pl.DataFrame:
     """Mean return of each run in the nominal world, acting by its mean; a search chooses by it.
 
-    Args:
-      table: an evaluation table.
-      key: the columns that name a run.
-      episode_seeds: of the episodes that count, each once; by default all of them.
+    The columns ``key`` name a run. Episodes with these seeds count, each once, or all of them.
     """
     rows = table.filter(is_nominal(table.columns), pl.col("acting") == "mean")
     if episode_seeds is not None:
@@ -138,12 +128,10 @@ def over_seeds(
         pl.len().cast(pl.Int64).alias("seeds"), *_sums(frame), pl.col(*measures)
     )
     if isinstance(interval, Bootstrap):
-        columns = [
-            column
-            for name in measures
-            for column in estimate_columns(name, map(interval.mean, arrays(groups[name])))
-        ]
-        return groups.with_columns(columns)
+        for name in measures:
+            estimates = map(interval.mean, arrays(groups[name]))
+            groups = groups.with_columns(estimate_columns(name, estimates))
+        return groups
     widths = {count: interval.half_width(count) for count in groups["seeds"].unique() if count > 1}
     width = pl.col("seeds").replace_strict(
         widths or {0: 0.0}, default=None, return_dtype=pl.Float64
@@ -162,10 +150,8 @@ def over_seeds(
 def estimate_columns(name: str, estimates: Iterable[Estimate]) -> list[pl.Series]:
     """The columns of a number and of its interval's bounds."""
     names = (name, f"{name}_low", f"{name}_high")
-    columns = list(zip(*estimates, strict=True)) or [()] * len(names)
-    return [
-        pl.Series(title, values, pl.Float64) for title, values in zip(names, columns, strict=True)
-    ]
+    rows = list(estimates)
+    return list(pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row"))
 
 
 def _sums(frame: pl.DataFrame) -> list[pl.Expr]:
@@ -270,3 +256,90 @@ def require_columns(frame: pl.DataFrame, columns: Sequence[str], number: str) ->
     kind = frame.schema[number]
     if not (kind.is_numeric() or kind == pl.Null):
         raise InvalidInputError(f"the column {number} must hold numbers, not {kind}")
+
+
+def normalise(
+    scores: pl.DataFrame,
+    references: Mapping[str, tuple[float, float]],
+    *,
+    column: str = "mean_return",
+) -> pl.DataFrame:
+    """Add ``score`` = (return − low) / (high − low), with the task's reference (low, high).
+
+    The references are the caller's to choose and to state, say the mean returns of a random
+    policy and of the best nominal one. Scores below 0 and above 1 are kept as they are.
+    """
+    require_columns(scores, ["task", column], column)
+    tasks = scores["task"].unique().to_list()
+    for task in tasks:
+        if task not in references:
+            raise InvalidInputError(f"references must hold every task; {task} is missing")
+        low, high = references[task]
+        check_number(f"the references of {task}", [low, high])
+        if low >= high:
+            raise InvalidInputError(
+                f"the low reference of {task} must be below the high one, not {low} and {high}"
+            )
+    low, high = (
+        pl.col("task").replace_strict(tasks, [float(references[task][i]) for task in tasks])
+        for i in (0, 1)
+    )
+    return scores.with_columns(score=(pl.col(column) - low) / (high - low))
+
+
+def score_summary(
+    scores: pl.DataFrame,
+    *,
+    column: str = "score",
+    method: Sequence[str] = METHOD,
+    bootstrap: Bootstrap = Bootstrap(),
+) -> pl.DataFrame:
+    """One row per method: the interquartile mean ``iqm`` of its runs on all tasks together.
+
+    Every run counts the same, so a task with more seeds weighs more. All methods must have
+    the same tasks. The interval is null if a task has a single seed; ``invalid_runs`` counts
+    the scores that are not finite, with which ``iqm`` is NaN.
+    """
+    known = _scores(scores, column, [*method, *TASK])
+    strata = known.group_by([*method, *TASK], maintain_order=True).agg(
+        pl.len().alias("runs"), pl.col(column).is_nan().sum().alias("invalid_runs"), column
+    )
+    groups = strata.group_by(method, maintain_order=True).agg(
+        pl.len().alias("tasks"), pl.col("runs", "invalid_runs").sum(), column
+    )
+    if groups["tasks"].min() != strata.select(TASK).n_unique():
+        raise InvalidInputError("every method must have scores on the same tasks")
+    estimates = [bootstrap.interquartile_mean(arrays(tasks)) for tasks in groups[column]]
+    return groups.drop(column).with_columns(estimate_columns("iqm", estimates))
+
+
+def improvement(
+    x: pl.DataFrame, y: pl.DataFrame, *, column: str = "score", bootstrap: Bootstrap = Bootstrap()
+) -> Estimate:
+    """The probability that a run of one method beats a run of another, averaged over tasks.
+
+    ``x`` and ``y`` are the rows of :func:`grid_scores` of the two methods, on the same tasks.
+    Within a task, every run of x is compared with every run of y, and ties count half. Scores
+    of different tasks are never compared, so returns serve as well as normalised scores.
+    """
+    first, second = (
+        _scores(frame, column, TASK).group_by(TASK, maintain_order=True).agg(column)
+        for frame in (x, y)
+    )
+    if not first.select(TASK).equals(second.select(TASK)):
+        raise InvalidInputError("both methods must have scores on the same tasks")
+    pairs = zip(arrays(first[column]), arrays(second[column]), strict=True)
+    return bootstrap.improvement(list(pairs))
+
+
+def _scores(frame: pl.DataFrame, column: str, key: Sequence[str]) -> pl.DataFrame:
+    """The scores in a fixed order, one per run, NaN where they are not finite."""
+    require_columns(frame, [*key, SEED, column], column)
+    if frame.select(*key, SEED).is_duplicated().any():
+        raise InvalidInputError(
+            "there must be one score per training seed; "
+            f"several have the same {', '.join([*key, SEED])}"
+        )
+    value = pl.col(column).cast(pl.Float64)
+    finite = pl.when(value.is_finite()).then(value).otherwise(math.nan)
+    return frame.with_columns(finite.alias(column)).sort(*key, SEED)

@@ -6,10 +6,12 @@ that is random in the episode comes from it. Worlds run in chunks, so memory sta
 results do not depend on the chunks, the number of threads or the order of the grid.
 """
 
+import contextlib
 import functools
 import hashlib
 import itertools
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -18,32 +20,37 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mixedne.errors import check_number
-from mixedne.evaluation.checks import (
-    check_fit,
-    find_task,
-    warn_of_divergence,
-    warn_of_no_effect,
-    warn_of_other_task,
-)
+from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, episode_seed
-from mixedne.evaluation.handles import PolicyHandle, find_policies
-from mixedne.evaluation.policy_batch import PolicyBatch, one_blas_thread
-from mixedne.evaluation.store import ChunkStore
-from mixedne.evaluation.table import table_schema, world_columns
+from mixedne.evaluation.handles import PolicyBatch, PolicyHandle, find_policies, one_blas_thread
+from mixedne.evaluation.table import ChunkStore, table_schema, world_columns
 from mixedne.policies import Policy
-from mixedne.tasks import Shift, Task, Worlds, make_worlds
+from mixedne.shifts import Axis
+from mixedne.tasks import Shift, Task, Worlds, check_axes, make_worlds, resolve_task, shift_effects
+from mixedne.tasks.registry import full_task_name
 from mixedne.versions import versions
 
 MAX_EPISODES = 2_000_000
 """One table holds no more: larger evaluations are split."""
 
-REPORT_EVERY = 20
-"""Steps between two reports of progress; episodes under way count by their share of steps."""
+SMALL_EFFECT = 0.005
+"""A shift that changes accelerations by less, relatively, changes next to nothing."""
 
 Watch: TypeAlias = Callable[[Worlds, NDArray[np.float64], NDArray[np.bool_]], None]
 """A function of the worlds, what every world has returned so far, and which of the active ones
 have come to their end."""
+
+
+class NoEffectWarning(UserWarning):
+    """A shift was asked for that changes nothing, or next to nothing, in this task."""
+
+
+class OtherTaskWarning(UserWarning):
+    """A policy is evaluated in another task than it was trained for."""
+
+
+class DivergenceWarning(UserWarning):
+    """The physics of some episodes diverged, or their returns are no numbers."""
 
 
 class Case(NamedTuple):
@@ -124,52 +131,95 @@ def evaluate(
         seed=seed,
         stochastic=stochastic,
     )
-    return evaluate_grid(
-        find_policies(policies, trust_pickle=trust_pickle),
-        task,
-        grid,
-        out=out,
-        overwrite=overwrite,
-        join=join,
-        threads=threads,
-        worlds_at_once=worlds_at_once,
-        progress=progress,
-    )
-
-
-def evaluate_grid(
-    handles: Sequence[PolicyHandle],
-    task: str | None,
-    grid: Grid,
-    *,
-    out: str | Path | None = None,
-    overwrite: bool = False,
-    join: bool = False,
-    threads: int | None = None,
-    worlds_at_once: int = 256,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> pl.DataFrame:
-    """What :func:`evaluate` does, with policies that were found and a grid that was made."""
     check_number("worlds_at_once", worlds_at_once, at_least=1)
-    found = find_task(handles, task)
-    check_fit(handles, found, grid)
+    handles = find_policies(policies, trust_pickle=trust_pickle)
     total = len(handles) * len(grid.shifts()) * grid.episodes
+    found = find_task(handles, task, grid)
     check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
-    warn_of_other_task(handles, found)
-    warn_of_no_effect(found, grid)
     fingerprint = _fingerprint(handles, found, grid, worlds_at_once)
-    store = ChunkStore.open(out, fingerprint, overwrite=overwrite, join=join)
+    store = ChunkStore(out, fingerprint, overwrite=overwrite, join=join)
     done = 0
     for number, chunk in enumerate(_chunks(handles, grid, worlds_at_once)):
-        if store.get(number) is None:
-            report = functools.partial(_add_and_tell, progress, done, total)
-            table = run_chunk(handles, found, grid, chunk, threads=threads, report=report)
-            store.put(number, table)
+        if not store.has(number):
+            report = functools.partial(lambda before, now: progress(before + now, total), done)
+            rows = run_chunk(handles, found, grid, chunk, threads=threads, report=report)
+            store.put(number, rows)
         done += len(chunk)
         progress(done, total)
     table = store.finish()
     warn_of_divergence(table)
     return table
+
+
+def find_task(handles: Sequence[PolicyHandle], name: str | None, grid: Grid) -> Task:
+    """The task that was named, or that all policies were trained for.
+
+    Policies and shifts that do not fit it are refused, and what may mislead is said.
+    """
+    if name is None:
+        known = {handle.task for handle in handles}
+        if None in known:
+            unknown = next(handle.name for handle in handles if handle.task is None)
+            raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
+        if len(known) > 1:
+            raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
+        name = str(known.pop())
+        if ":" in name:  # resolving it would import the module
+            raise InvalidInputError(
+                f"the policy's task {name} names a module: pass --task to allow it"
+            )
+    task = resolve_task(name)
+    if task.max_episode_steps is None:
+        raise InvalidInputError(f"{task.id} has no time limit: an episode might never end")
+    needed = (task.observation_size, task.action_size)
+    for handle in handles:
+        if handle.sizes is not None and handle.sizes != needed:
+            raise InvalidInputError(
+                f"the policy {handle.name} takes {handle.sizes[0]} observations and gives "
+                f"{handle.sizes[1]} actions, but {task.id} has {needed[0]} and {needed[1]}"
+            )
+    check_axes(task, [axis for axis, _ in grid.axes])
+    for handle in handles:
+        if handle.task is not None and full_task_name(handle.task) != task.id:
+            words = f"was trained for {handle.task} and is evaluated in {task.id}"
+            warnings.warn(f"the policy {handle.name} {words}", OtherTaskWarning, stacklevel=3)
+    _warn_of_no_effect(task, grid)
+    return task
+
+
+def _warn_of_no_effect(task: Task, grid: Grid) -> None:
+    """Say what changes nothing here, so that a flat curve is not taken for robustness."""
+    points = dict.fromkeys(shift.only("model") for shift in grid.shifts())
+    effects: dict[Axis, float] = {}
+    for axis, _ in grid.axes if task.has_model else ():
+        # Effects depend on other axes too: the larger of two geoms' frictions decides.
+        shifted = [shift for shift in points if axis in shift.axes]
+        for shift in shifted[:: 1 + len(shifted) // 50]:  # fifty points say enough
+            effects[axis] = max(effects.get(axis, 0.0), shift_effects(task, shift)[axis])
+            if effects[axis] >= SMALL_EFFECT:
+                break
+    for axis, effect in effects.items():
+        if effect < SMALL_EFFECT:
+            words = (
+                f"{axis} changes nothing in {task.id}: its worlds are all alike"
+                if effect == 0
+                else f"{axis} changes next to nothing in {task.id}: it changes accelerations by "
+                f"{100 * effect:.1g} % at most"
+            )
+            warnings.warn(words, NoEffectWarning, stacklevel=4)
+
+
+def warn_of_divergence(table: pl.DataFrame) -> None:
+    """Say so if physics diverged or returns are no numbers: such episodes mean little."""
+    no_number = int((~table["return"].is_finite()).sum())
+    restarted = int(table["diverged"].sum()) - no_number
+    for count, what in (
+        (restarted, "the physics diverged and was restarted"),
+        (no_number, f"of {table['task'][0]} the return is NaN or infinite"),
+    ):
+        if count:
+            words = f"in {count} of {table.height} episodes {what}: see the column diverged"
+            warnings.warn(words, DivergenceWarning, stacklevel=3)
 
 
 def _chunks(handles: Sequence[PolicyHandle], grid: Grid, size: int) -> Iterator[list[Case]]:
@@ -181,11 +231,8 @@ def _chunks(handles: Sequence[PolicyHandle], grid: Grid, size: int) -> Iterator[
     ours = [i for i, handle in enumerate(handles) if isinstance(handle.act, Policy)]
     others = [[i] for i in range(len(handles)) if i not in ours]
     for group in [ours, *others]:
-        cases = (
-            Case(handle, shift, episode)
-            for handle in group
-            for shift in grid.shifts()
-            for episode in range(grid.episodes)
+        cases = itertools.starmap(
+            Case, itertools.product(group, grid.shifts(), range(grid.episodes))
         )
         while chunk := list(itertools.islice(cases, size)):
             yield chunk
@@ -215,30 +262,29 @@ def run_chunk(
         terminate=terminate,
         drawn=watch is not None,
     )
-    policies = PolicyBatch(handles, [case.policy for case in cases], seeds, task, grid.stochastic)
+    see = watch or (lambda worlds, returns, over: None)
+    owners = [case.policy for case in cases]
+    policies = PolicyBatch(handles, owners, seeds, task.id, task.action_size, grid.stochastic)
     returns = np.zeros(len(cases))
     lengths = np.zeros(len(cases), np.int64)
-    terminated = np.zeros(len(cases), bool)
-    diverged = np.zeros(len(cases), bool)
-    with worlds, one_blas_thread(handles):
+    terminated, diverged = np.zeros((2, len(cases)), bool)
+    with contextlib.closing(worlds), one_blas_thread(handles):
         observations = worlds.reset()
-        if watch is not None:
-            watch(worlds, returns, terminated)
+        see(worlds, returns, terminated)
         while len(worlds.active):
             active = worlds.active
             step = worlds.step(policies.act(active, observations))
             returns[active] += step.rewards
             lengths[active] += 1
             over = step.terminated | step.truncated
-            if watch is not None:
-                watch(worlds, returns, over)
+            see(worlds, returns, over)
             observations = step.observations
             if over.any():
                 terminated[active] = step.terminated
                 diverged[active] = worlds.diverged
                 worlds.drop(over)
                 observations = observations[~over]
-            if worlds.elapsed % REPORT_EVERY == 0:
+            if worlds.elapsed % 20 == 0:  # episodes under way count by their share of steps
                 under_way = len(worlds.active) * worlds.elapsed / (task.max_episode_steps or np.inf)
                 report(len(cases) - len(worlds.active) + int(under_way))
     results = {
@@ -246,7 +292,7 @@ def run_chunk(
         "return": returns,
         "length": lengths,
         "terminated": terminated,
-        "diverged": diverged,
+        "diverged": diverged | ~np.isfinite(returns),
     }
     return _table(handles, task, grid, cases, results)
 
@@ -273,19 +319,13 @@ def _table(
         for handle in handles
     ]
     rows = [
-        {
-            **about[case.policy],
-            **world_columns(case.shift, axes, known),
-            "episode": case.episode,
-        }
-        for case in cases
+        {**about[i], **world_columns(shift, axes, known), "episode": episode}
+        for i, shift, episode in cases
     ]
     schema = table_schema(map(str, axes))
     described = {name: kind for name, kind in schema.items() if name not in results}
-    table = pl.DataFrame(rows, schema=described)
-    return table.with_columns(
-        pl.Series(name, values, schema[name]) for name, values in results.items()
-    ).select(list(schema))
+    columns = [pl.Series(name, values, schema[name]) for name, values in results.items()]
+    return pl.DataFrame(rows, schema=described).with_columns(columns).select(list(schema))
 
 
 def _fingerprint(
@@ -299,9 +339,3 @@ def _fingerprint(
     names = [handle.name for handle in handles]
     request = [prints, names, task.id, grid.to_json(), worlds_at_once, made_by]
     return hashlib.sha256(json.dumps(request).encode()).hexdigest()
-
-
-def _add_and_tell(
-    progress: Callable[[int, int], None], before: int, total: int, finished: int
-) -> None:
-    progress(before + finished, total)

@@ -1,6 +1,19 @@
-"""The evaluation table: its columns, and how tables are read, joined and searched."""
+"""The evaluation table: its columns, how tables are written, read, joined and searched.
 
-from collections.abc import Collection, Iterable, Sequence
+A table's file carries its own checksum, so that no damage to it is taken for a result. While an
+evaluation runs, its finished chunks lie beside the table in a hidden folder named after what was
+asked for, so that it can be taken up again; another request never meets them.
+"""
+
+import contextlib
+import functools
+import hashlib
+import io
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +22,7 @@ import polars as pl
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import BASIC, Grid, episode_seed
 from mixedne.evaluation.handles import PROVENANCE, PolicyHandle
+from mixedne.files import unfinished_files, write_beside
 from mixedne.shifts import Axis, Shift, is_nominal, shift_axes
 
 FORMAT_VERSION = "1"
@@ -41,18 +55,16 @@ RESULTS = ("return", "length", "terminated", "diverged", "versions")
 _FORMER = {"body_masses": "mass", "geom_frictions": "friction"}
 # Older tables hold factors on single bodies and geoms as texts such as "foot=3.0,torso=2.0".
 
+_SEAL, _BLANK = b"sha256 of this file with zeros here: ", b"0" * 64
+# In the metadata, at the file's end. The bytes are checked before anything interprets them.
+
 
 def table_schema(columns: Iterable[str]) -> dict[Any, Any]:
     """The columns and types of a table with these columns, in order."""
     found = {str(axis): pl.Float64 for axis in shift_axes({*columns, *BASIC})}
     names = list(SCHEMA)
-    at = names.index(BASIC[0])
-    others = [name for name in names if name not in BASIC]
-    return {
-        **{name: SCHEMA[name] for name in others[:at]},
-        **found,
-        **{name: SCHEMA[name] for name in others[at:]},
-    }
+    before, after = names[: names.index(BASIC[0])], names[names.index(BASIC[-1]) + 1 :]
+    return {name: SCHEMA.get(name, pl.Float64) for name in (*before, *found, *after)}
 
 
 def world_columns(
@@ -62,31 +74,65 @@ def world_columns(
 
     An axis of one task, as ρ is, is null in the others.
     """
-    numbers = {
-        str(axis): None
-        if axis.entry.keyword is not None and axis.parameter not in parameters
-        else shift.number(axis)
-        for axis in axes
-    }
+    elsewhere = [a for a in axes if a.entry.keyword is not None and a.parameter not in parameters]
+    numbers = {str(axis): None if axis in elsewhere else shift.number(axis) for axis in axes}
     return {"mass_mode": shift.mass_mode, **numbers}
 
 
-def read_table(path: Path) -> pl.DataFrame:
-    """The evaluation table in a file."""
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write an evaluation table with its checksum; ``OSError`` in one sentence if it cannot be."""
+    file = io.BytesIO()
+    seal = (_SEAL + _BLANK).decode()
+    table.write_parquet(file, metadata={"format_version": FORMAT_VERSION, "checksum": seal})
     try:
-        version = pl.read_parquet_metadata(path).get("format_version")
-        table = current_columns(pl.read_parquet(path, glob=False, hive_partitioning=False))
-    except (OSError, ValueError, pl.exceptions.PolarsError):
-        raise InvalidInputError(
-            f"{path} is damaged or no evaluation table: move it away to evaluate anew"
-        ) from None
+        with write_beside(path) as temporary:
+            temporary.write_bytes(_sealed(file.getvalue()))
+    except OSError as error:
+        raise type(error)(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _sealed(content: bytes) -> bytes:
+    """The bytes of a table's file, with the checksum that they should have."""
+    head, seal, tail = content.rpartition(_SEAL)
+    rest = tail[len(_BLANK) :]
+    digest = hashlib.sha256(head + seal + _BLANK + rest).hexdigest()
+    return head + seal + digest.encode() + rest
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """The evaluation table in a file; ``InvalidInputError`` if there is none or it is damaged."""
+    damaged = InvalidInputError(
+        f"{path} is damaged or no evaluation table: move it away to evaluate anew"
+    )
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise damaged from None
+    has_seal = _SEAL in content
+    if has_seal and _sealed(content) != content:
+        raise damaged
+    try:
+        version = pl.read_parquet_metadata(io.BytesIO(content)).get("format_version")
+        table = _current_columns(pl.read_parquet(io.BytesIO(content)))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of polars is no Exception
+        raise damaged from None
     if version != FORMAT_VERSION:
         raise InvalidInputError(f"{path} has the format_version {version}, not {FORMAT_VERSION}")
+    if not has_seal:
+        _warn_of_no_checksum()
     return table
 
 
-def current_columns(table: pl.DataFrame, *also: str) -> pl.DataFrame:
-    """A table as it was read, with the columns of today and ``also`` these; others are dropped.
+@functools.cache  # once is enough: a study may have a thousand
+def _warn_of_no_checksum() -> None:
+    words = "evaluation tables of an older version have no checksum"
+    warnings.warn(f"{words}: damage to them cannot be noticed", stacklevel=3)
+
+
+def _current_columns(table: pl.DataFrame) -> pl.DataFrame:
+    """A table as it was read, with the columns of today; others are dropped.
 
     Older tables have texts instead of a column for each body and geom that is shifted by itself.
     """
@@ -108,18 +154,17 @@ def current_columns(table: pl.DataFrame, *also: str) -> pl.DataFrame:
             )
             table = table.with_columns(number.alias(name))
     schema = table_schema(table.columns)
-    return concat_tables([table.select(*schema, *also).cast(schema)])
+    return concat_tables([table.select(list(schema)).cast(schema)])
 
 
 def concat_tables(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """The rows of all tables. A shift that only some of them have is nominal in the others."""
     whole = pl.concat(tables, how="diagonal")
-    nominal = {
-        str(axis): axis.nominal
+    whole = whole.with_columns(
+        pl.col(str(axis)).fill_null(axis.nominal)
         for axis in shift_axes(whole.columns)
         if axis.nominal is not None and axis.entry.keyword is None
-    }
-    whole = whole.with_columns(pl.col(name).fill_null(x) for name, x in nominal.items())
+    )
     order = [name for name in table_schema(whole.columns) if name in whole.columns]
     return whole.select(*order, *(name for name in whole.columns if name not in order))
 
@@ -163,3 +208,86 @@ def has_evaluation(
     )
     plain = table.filter(is_nominal(table.columns, but=wanted.columns))
     return wanted.join(plain, on=wanted.columns, how="anti", nulls_equal=True).is_empty()
+
+
+class ChunkStore:
+    """The tables of an evaluation's chunks by number, and where their rows go in the end."""
+
+    def __init__(
+        self,
+        out: str | Path | None,
+        fingerprint: str | None,
+        *,
+        overwrite: bool = False,
+        join: bool = False,
+    ) -> None:
+        """``out`` is the file to write; without a fingerprint no chunk is kept until then.
+
+        What makes the result impossible to write is found here, before any work.
+        """
+        self._out = out = None if out is None else Path(out)
+        self._overwrite, self._join = overwrite, join
+        self._folder: Path | None = None
+        self._tables: dict[int, pl.DataFrame] = {}
+        if out is None:
+            return
+        if out.suffix != ".parquet":
+            raise InvalidInputError(f"the output file must end in .parquet, not {out.name}")
+        if out.is_dir():
+            raise InvalidInputError(f"the output file {out} is a folder")
+        self._read_old(out)
+        nearest = next(parent for parent in out.absolute().parents if parent.exists())
+        if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+            raise InvalidInputError(f"{out} cannot be written: {nearest} is not writable")
+        if fingerprint is not None:
+            self._folder = out.parent / f".{out.stem}-{fingerprint[:16]}.partial"
+
+    def has(self, number: int) -> bool:
+        """Whether an earlier, interrupted evaluation has left this chunk, and it is whole."""
+        if self._folder is None:
+            return False
+        with contextlib.suppress(InvalidInputError):
+            self._tables[number] = read_table(self._folder / f"{number:06d}.parquet")
+        return number in self._tables
+
+    def put(self, number: int, table: pl.DataFrame) -> None:
+        """Keep a finished chunk."""
+        self._tables[number] = table
+        if self._folder is not None:
+            with contextlib.suppress(FileNotFoundError):  # a twin of this evaluation has finished
+                write_table(table, self._folder / f"{number:06d}.parquet")
+
+    def finish(self) -> pl.DataFrame:
+        """All chunks in order, written to the output file, or joined with it, if there is one."""
+        table = concat_tables(self._tables[number] for number in sorted(self._tables))
+        if self._out is not None:
+            self._out.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(self._out.parent):
+                for left in unfinished_files(self._out.parent, re.escape(self._out.stem)):
+                    if left.suffix == ".parquet":  # of a process that was killed
+                        left.unlink()
+                old = self._read_old(self._out)
+                write_table(table if old is None else join_tables(old, table), self._out)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        return table
+
+    def _read_old(self, out: Path) -> pl.DataFrame | None:
+        """The table that is to be joined, which others may have written meanwhile."""
+        if out.exists() and not (self._join or self._overwrite):
+            raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
+        return read_table(out) if self._join and out.exists() else None
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait for the lock of a folder, and hold it: evaluations write their tables one by one."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(ImportError, OSError):  # where the system has no such locks
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,38 +1,107 @@
-"""Everything that can be shifted, one entry each.
+"""Everything that can be shifted, one entry each, and what an entry says.
 
 To add a shift, add an entry to :data:`ENTRIES`; command line, Python, grids, tables, labels,
 warnings and both kinds of environments follow from it. Functions that need MuJoCo import it
 themselves: reports read this module, and need no simulator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.shifts.parameter import Array, Bounds, Mask, Model, Parameter, Physics, Spaces, expect
-from mixedne.shifts.streams import (
-    ACTION_NOISE,
-    OBSERVATION_NOISE,
-    DrawStream,
-    episode_generator,
-    normal,
-)
+from mixedne.shifts.channels import ActionDelay, ActionNoise, Array, MakeChannel, ObservationNoise
 
-_TENTHS = tuple(round(0.5 + 0.1 * i, 1) for i in range(6))
-_FACTORS = {
-    "paper": tuple(round(0.5 + 0.05 * i, 2) for i in range(11))
-    + tuple(round(1.1 + 0.1 * i, 1) for i in range(10)),
-    "paper-heatmap": _TENTHS + tuple(round(1.2 + 0.2 * i, 1) for i in range(5)),
-}
-_PROBABILITIES = tuple(round(0.05 * i, 2) for i in range(11))
-
-_POSITIVE, _NOT_NEGATIVE = Bounds(above=0), Bounds(at_least=0)
-_PROBABILITY = Bounds(at_least=0, at_most=1)
+Model: TypeAlias = Any
+"""A ``mujoco.MjModel``; nothing in this module imports MuJoCo."""
 
 
-def _multiple(noun: str) -> str:
-    return f"{noun}, as a multiple of the task's own"
+class Bounds(NamedTuple):
+    """Which numbers are allowed."""
+
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = 1e6
+
+
+_NOT_NEGATIVE = Bounds(at_least=0)
+
+
+def _set_first(row: Array, value: float) -> None:
+    row[..., 0] = value
+
+
+@dataclass(frozen=True)
+class Physics:
+    """The numbers of a MuJoCo model that a parameter multiplies, and what else follows."""
+
+    arrays: Callable[[Model], Sequence[Array]]
+    """Views of the model, (rows, …) each: written, read back and verified."""
+    element: Callable[[Model], NDArray[np.integer]] | None = None
+    """Which element each row belongs to; None: row i is element i."""
+    set_value: Callable[[Array, float], None] = _set_first
+    """Makes an element's rows of the first array hold an absolute value exactly."""
+    get_value: Callable[[Array], float] = lambda row: float(row.flat[0])
+    """The absolute value that they hold. All of an element's numbers change in proportion."""
+    derive: Callable[[Model, Array, str], None] | None = None
+    """Called after the writing with the factor on each element and the mass mode."""
+    verify: Callable[[Model, Model, Array, str], None] | None = None
+    """Raises unless what ``derive`` wrote is there: the model, the nominal one, factors, mode."""
+    change: Callable[[Model, Model], float] | None = None
+    """How much two models differ in what the parameter acts through, relatively; by default the
+    change of the accelerations."""
+    refuse: Callable[[Model, int], str | None] | None = None
+    """Why an element cannot be shifted; None where it can."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """Something that can be shifted by a number. One of the last four says where it acts."""
+
+    name: str
+    """As on the command line, in Python and in tables."""
+    noun: str = ""
+    """In a sentence; the name by default."""
+    label: str = ""
+    """Its axis in words, with units; that of a factor by default."""
+    nominal: float | None = 1.0
+    """The number of the nominal world."""
+    bounds: Bounds = _NOT_NEGATIVE
+    """Of factors, and of absolute values."""
+    log_axis: bool = False
+    """Whether figures draw it on a logarithmic axis."""
+    whole: bool = False
+    """Whether only whole numbers make sense."""
+    grids: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Its values in the named grids."""
+    target: str | None = None
+    """What of a model it may be applied to: a body, geom, joint or actuator."""
+    unit: str | None = None
+    """Of absolute values, in which a parameter of the model can be given too; None: it cannot."""
+    physics: Physics | None = None
+    actions: MakeChannel | None = None
+    observations: MakeChannel | None = None
+    keyword: tuple[str, tuple[str, ...]] | None = None
+    """A keyword argument of an environment, and the tasks that know it."""
+
+    def __post_init__(self) -> None:
+        noun = self.noun or self.name.replace("-", " ")
+        object.__setattr__(self, "noun", noun)
+        object.__setattr__(self, "label", self.label or f"{noun}, as a multiple of the task's own")
+
+    @property
+    def acts_on(self) -> str:
+        """One of ``model``, ``actions``, ``observations`` and ``task``."""
+        places = {"model": self.physics, "actions": self.actions, "observations": self.observations}
+        return next((place for place, means in places.items() if means is not None), "task")
+
+
+def expect(what: str, found: Array, wanted: Array) -> None:
+    """Raise unless a model holds these numbers."""
+    if not np.allclose(found, wanted, rtol=1e-12, atol=0):
+        raise RuntimeError(f"the shift did not reach the physics: {what} is {found}, not {wanted}")
 
 
 # Mass has two modes. ``reference`` multiplies the bodies' masses and nothing else, as every
@@ -62,7 +131,7 @@ def _change_of_friction(model: Model, other: Model) -> float:
 
     Whether geoms that may touch ever come near each other is not decided.
     """
-    from mixedne.shifts.contacts import contact_frictions
+    from mixedne.shifts.model import contact_frictions
 
     first, second = contact_frictions(model), contact_frictions(other)
     return float(np.abs(first - second).max(initial=0) / max(np.abs(second).max(initial=0), 1e-9))
@@ -74,115 +143,49 @@ def _set_strength_of_gravity(rows: Array, value: float) -> None:
 
 
 def _has_no_simple_strength(model: Model, actuator: int) -> str | None:
-    import mujoco
+    from mujoco import mjtBias, mjtGain
 
-    gain = mujoco.mjtGain(model.actuator_gaintype[actuator])
-    bias = mujoco.mjtBias(model.actuator_biastype[actuator])
-    simple = gain in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtGain.mjGAIN_AFFINE)
-    simple &= bias in (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE)
+    gain, bias = model.actuator_gaintype[actuator], model.actuator_biastype[actuator]
+    simple = mjtGain(gain) in (mjtGain.mjGAIN_FIXED, mjtGain.mjGAIN_AFFINE)
+    simple &= mjtBias(bias) in (mjtBias.mjBIAS_NONE, mjtBias.mjBIAS_AFFINE)
     return None if simple else "its force is no linear function of its control, as a muscle's"
 
 
-class ActionNoise:
-    """With probability p, a uniform action over the task's box replaces the policy's."""
-
-    def __init__(self, values: NDArray[np.float64], seeds: Sequence[int], spaces: Spaces) -> None:
-        """One probability and one episode seed per world."""
-        self._noise = np.asarray(values)
-        self._low, self._high = spaces.action_low, spaces.action_high
-        generators = [episode_generator(seed, ACTION_NOISE) for seed in seeds]
-        self._stream = DrawStream(generators, 1 + len(self._low))
-
-    def __call__(self, rows: Array) -> Array:
-        """Uniform actions where the first of a world's draws lies below p; the type stays."""
-        draws = self._stream.draw()
-        uniform = (self._low + (self._high - self._low) * draws[:, 1:]).astype(rows.dtype)
-        return np.where(draws[:, :1] < self._noise[:, None], uniform, rows)
-
-    def drop(self, done: Mask) -> None:
-        """Forget these worlds."""
-        self._stream.drop(done)
-        self._noise = self._noise[~done]
-
-
-class ActionDelay:
-    """The world receives the action of so many steps ago, and the box's centre before that."""
-
-    def __init__(self, values: NDArray[np.float64], seeds: Sequence[int], spaces: Spaces) -> None:
-        """One number of steps per world."""
-        self._delays = np.asarray(values).astype(int)
-        self._centre = (spaces.action_low + spaces.action_high) / 2
-        self._history: list[Array] = []  # the newest first
-
-    def __call__(self, rows: Array) -> Array:
-        """The actions that are due."""
-        self._history = [rows.copy(), *self._history[: self._delays.max(initial=0)]]
-        due = np.tile(self._centre.astype(rows.dtype), (len(rows), 1))
-        for delay in np.unique(self._delays[self._delays < len(self._history)]):
-            worlds = self._delays == delay
-            due[worlds] = self._history[delay][worlds]
-        return due
-
-    def drop(self, done: Mask) -> None:
-        """Forget these worlds."""
-        self._delays = self._delays[~done]
-        self._history = [rows[~done] for rows in self._history]
-
-
-class ObservationNoise:
-    """The policy sees the observation plus normal noise; the world and its rewards do not."""
-
-    def __init__(self, values: NDArray[np.float64], seeds: Sequence[int], spaces: Spaces) -> None:
-        """One standard deviation, in the observations' own units, per world."""
-        self._scale = np.asarray(values)
-        generators = [episode_generator(seed, OBSERVATION_NOISE) for seed in seeds]
-        self._stream = DrawStream(generators, spaces.observation_size, normal)
-
-    def __call__(self, rows: Array) -> Array:
-        """What the policies see."""
-        return rows + self._scale[:, None] * self._stream.draw()
-
-    def drop(self, done: Mask) -> None:
-        """Forget these worlds."""
-        self._stream.drop(done)
-        self._scale = self._scale[~done]
-
+_FACTORS = {
+    "paper": tuple(round(0.5 + 0.05 * i, 2) for i in range(11))
+    + tuple(round(1.1 + 0.1 * i, 1) for i in range(10)),
+    "paper-heatmap": tuple(round(0.5 + 0.1 * i, 1) for i in range(6))
+    + tuple(round(1.2 + 0.2 * i, 1) for i in range(5)),
+}
+_PROBABILITIES = tuple(round(0.05 * i, 2) for i in range(11))
 
 ENTRIES = (
     Parameter(
         name="mass",
-        noun="mass",
-        label=_multiple("mass"),
-        nominal=1.0,
-        bounds=_POSITIVE,
+        bounds=Bounds(above=0),
         log_axis=True,
         grids=_FACTORS,
         target="body",
         unit="kg",
         physics=Physics(
-            arrays=lambda model: [model.body_mass],
-            derive=_derive_from_mass,
-            verify=_verify_mass,
+            lambda model: [model.body_mass], derive=_derive_from_mass, verify=_verify_mass
         ),
     ),
     Parameter(
         name="friction",  # sliding, torsional and rolling; the absolute value is the sliding one
-        noun="friction",
-        label=_multiple("friction"),
-        nominal=1.0,
-        bounds=_POSITIVE,
+        bounds=Bounds(above=0),
         log_axis=True,
         grids=_FACTORS,
         target="geom",
         unit="(sliding)",
-        physics=Physics(arrays=lambda model: [model.geom_friction], change=_change_of_friction),
+        physics=Physics(lambda model: [model.geom_friction], change=_change_of_friction),
     ),
     Parameter(
         name="noise",
         noun="action noise",
         label="probability of a random action",
         nominal=0.0,
-        bounds=_PROBABILITY,
+        bounds=Bounds(at_least=0, at_most=1),
         grids=dict.fromkeys(_FACTORS, _PROBABILITIES),
         actions=ActionNoise,
     ),
@@ -191,19 +194,15 @@ ENTRIES = (
         noun="ρ",
         label="ρ: how often a random action replaces the agent's",
         nominal=0.2,
-        bounds=_PROBABILITY,
+        bounds=Bounds(at_least=0, at_most=1),
         grids={"paper": tuple(float(x) for x in np.linspace(0.0, 0.4, 20))},
         keyword=("rho", ("toy",)),
     ),
     Parameter(
         name="gravity",
-        noun="gravity",
-        label=_multiple("gravity"),
-        nominal=1.0,
-        bounds=_NOT_NEGATIVE,
         unit="m/s²",
         physics=Physics(
-            arrays=lambda model: [model.opt.gravity[None]],
+            lambda model: [model.opt.gravity[None]],
             set_value=_set_strength_of_gravity,
             get_value=lambda rows: float(np.linalg.norm(rows)),
         ),
@@ -211,39 +210,26 @@ ENTRIES = (
     Parameter(
         name="damping",
         noun="joint damping",
-        label=_multiple("joint damping"),
-        nominal=1.0,
-        bounds=_NOT_NEGATIVE,
         target="joint",
         unit="N·m·s/rad or N·s/m",
         physics=Physics(
-            arrays=lambda model: [model.dof_damping, model.dof_dampingpoly],
+            lambda model: [model.dof_damping, model.dof_dampingpoly],
             element=lambda model: model.dof_jntid,
             set_value=lambda rows, value: rows.fill(value),
         ),
     ),
     Parameter(
         name="actuator-strength",  # the force for a control: gain, bias and the limits of force
-        noun="actuator strength",
-        label=_multiple("actuator strength"),
-        nominal=1.0,
-        bounds=_NOT_NEGATIVE,
         target="actuator",
         physics=Physics(
-            arrays=lambda model: [
-                model.actuator_gainprm,
-                model.actuator_biasprm,
-                model.actuator_forcerange,
-            ],
+            lambda m: [m.actuator_gainprm, m.actuator_biasprm, m.actuator_forcerange],
             refuse=_has_no_simple_strength,
         ),
     ),
     Parameter(
         name="observation-noise",
-        noun="observation noise",
         label="observation noise, standard deviation in the observations' units",
         nominal=0.0,
-        bounds=_NOT_NEGATIVE,
         observations=ObservationNoise,
     ),
     Parameter(

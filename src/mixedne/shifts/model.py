@@ -2,26 +2,26 @@
 
 import copy
 from collections.abc import Iterable
+from typing import Any
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.shifts.contacts import frictional_pairs
-from mixedne.shifts.parameter import Parameter, Physics, expect
-from mixedne.shifts.registry import PARAMETERS, Axis
-from mixedne.shifts.shift import Shift
+from mixedne.shifts.entries import Parameter, Physics, expect
+from mixedne.shifts.registry import PARAMETERS, Axis, Shift
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.intp]
 
 _ELEMENTS = {
-    "body": (mujoco.mjtObj.mjOBJ_BODY, "body_parentid"),
-    "geom": (mujoco.mjtObj.mjOBJ_GEOM, "geom_type"),
-    "joint": (mujoco.mjtObj.mjOBJ_JOINT, "jnt_type"),
-    "actuator": (mujoco.mjtObj.mjOBJ_ACTUATOR, "actuator_trntype"),
+    "body": (mujoco.mjtObj.mjOBJ_BODY, "nbody"),
+    "geom": (mujoco.mjtObj.mjOBJ_GEOM, "ngeom"),
+    "joint": (mujoco.mjtObj.mjOBJ_JOINT, "njnt"),
+    "actuator": (mujoco.mjtObj.mjOBJ_ACTUATOR, "nu"),
 }
-# By kind, with an array that has a row for each.
+# By kind, with the field that counts them.
 
 PHYSICAL = [(entry, entry.physics) for entry in PARAMETERS.values() if entry.physics is not None]
 """The parameters of the model."""
@@ -63,16 +63,46 @@ def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -
             physics.verify(model, nominal, factors, shift.mass_mode)
 
 
+def _wanted(
+    entry: Parameter, physics: Physics, nominal: mujoco.MjModel, shift: Shift
+) -> tuple[Array, list[Array]]:
+    """The factor on each element, and the numbers that the parameter's arrays must hold."""
+    arrays = physics.arrays(nominal)
+    rows = np.arange(len(arrays[0])) if physics.element is None else physics.element(nominal)
+    factors = np.ones(_count(nominal, entry.target) if entry.target else 1)
+    values = {}
+    for axis, value in shift.values:
+        if axis.parameter != entry.name:
+            continue
+        element = 0 if axis.target is None else find_element(nominal, axis)
+        if axis.absolute:
+            before = physics.get_value(arrays[0][rows == element])
+            factors[element] = value / before if before else 1.0
+            values[element] = value
+        else:
+            factors[slice(None) if axis.target is None else element] *= value
+    wanted = [array * factors[rows].reshape(-1, *[1] * (array.ndim - 1)) for array in arrays]
+    for element, value in values.items():
+        exact = wanted[0][rows == element]
+        physics.set_value(exact, value)
+        wanted[0][rows == element] = exact
+    return factors, wanted
+
+
 def find_element(model: mujoco.MjModel, axis: Axis) -> int:
     """Which body, geom, joint or actuator of the model an axis is applied to."""
     kind, target = str(axis.entry.target), str(axis.target)
-    code, count = _ELEMENTS[kind][0], _count(model, kind)
+    count = _count(model, kind)
     if target.startswith("#"):
         if not (target[1:].isdecimal() and int(target[1:]) < count):
             raise InvalidInputError(f"{axis}: there are only the {kind} #0 to #{count - 1}")
         return int(target[1:])
-    names = {mujoco.mj_id2name(model, code, i): i for i in range(count)}
+    names = {mujoco.mj_id2name(model, _ELEMENTS[kind][0], i): i for i in range(count)}
     return names[check_choice(kind, target, [name for name in names if name])]
+
+
+def _count(model: mujoco.MjModel, kind: str) -> int:
+    return int(getattr(model, _ELEMENTS[kind][1]))
 
 
 def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:
@@ -88,14 +118,9 @@ def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:
             other = seen.setdefault((axis.parameter, elements[0]), axis)
             if other != axis:
                 raise InvalidInputError(f"{other} and {axis} are the same {kind}")
-        refuse = physics.refuse or (lambda model, element: None)
-        for element in elements:
-            if reason := refuse(model, element):
+        for element in elements if physics.refuse else ():
+            if reason := physics.refuse(model, element):
                 raise InvalidInputError(f"{axis} cannot shift {kind} #{element}: {reason}")
-
-
-def _count(model: mujoco.MjModel, kind: str) -> int:
-    return len(getattr(model, _ELEMENTS[kind][1]))
 
 
 def axis_effects(nominal: mujoco.MjModel, shift: Shift) -> dict[Axis, float]:
@@ -109,17 +134,14 @@ def axis_effects(nominal: mujoco.MjModel, shift: Shift) -> dict[Axis, float]:
     model, effects = shifted_model(nominal, shift), {}
     for axis in shift.axes:
         if axis.acts_on == "model":
-            other = shifted_model(nominal, shift.without(axis))
-            effects[axis] = _effect(axis, model, other)
+            others = [pair for pair in shift.values if pair[0] != axis]
+            other = shifted_model(nominal, Shift(others, shift.mass_mode))
+            if callable(axis.custom):
+                effects[axis] = 0.0 if _bytes(model) == _bytes(other) else np.inf
+            else:
+                change = axis.entry.physics and axis.entry.physics.change
+                effects[axis] = (change or _change_of_motion)(model, other)
     return effects
-
-
-def _effect(axis: Axis, model: mujoco.MjModel, other: mujoco.MjModel) -> float:
-    if callable(axis.custom):
-        return 0.0 if _bytes(model) == _bytes(other) else np.inf
-    physics = axis.entry.physics
-    change = _change_of_motion if physics is None or physics.change is None else physics.change
-    return change(model, other)
 
 
 def _change_of_motion(model: mujoco.MjModel, other: mujoco.MjModel) -> float:
@@ -154,33 +176,61 @@ def _at_state(model: mujoco.MjModel, field: str, velocity: Array, control: Array
 
 
 def _bytes(model: mujoco.MjModel) -> bytes:
-    size = mujoco.mj_sizeModel(model)
-    buffer = np.empty(size, np.uint8)
+    buffer = np.empty(mujoco.mj_sizeModel(model), np.uint8)
     mujoco.mj_saveModel(model, None, buffer)
     return buffer.tobytes()
 
 
-def _wanted(
-    entry: Parameter, physics: Physics, nominal: mujoco.MjModel, shift: Shift
-) -> tuple[Array, list[Array]]:
-    """The factor on each element, and the numbers that the parameter's arrays must hold."""
-    arrays = physics.arrays(nominal)
-    rows = np.arange(len(arrays[0])) if physics.element is None else physics.element(nominal)
-    factors = np.ones(_count(nominal, entry.target) if entry.target else 1)
-    values = {}
-    for axis, value in shift.values:
-        if axis.parameter != entry.name:
-            continue
-        element = 0 if axis.target is None else find_element(nominal, axis)
-        if axis.absolute:
-            before = physics.get_value(arrays[0][rows == element])
-            factors[element] = value / before if before else 1.0
-            values[element] = value
-        else:
-            factors[slice(None) if axis.target is None else element] *= value
-    wanted = [array * factors[rows].reshape(-1, *[1] * (array.ndim - 1)) for array in arrays]
-    for element, value in values.items():
-        exact = wanted[0][rows == element]
-        physics.set_value(exact, value)
-        wanted[0][rows == element] = exact
-    return factors, wanted
+# MuJoCo filters pairs of geoms before it looks at their positions, and combines the friction of the
+# two that touch: the geom of higher priority decides, or the element-wise maximum. Scaling one
+# geom's friction alone can therefore do nothing.
+
+
+def frictional_pairs(model: mujoco.MjModel, least_dimension: int = 3) -> Ids:
+    """(n, 2) geoms that MuJoCo's filters let touch, with at least this contact dimension.
+
+    Dimension 1 is contact without friction. Contacts defined as explicit pairs are left out:
+    their friction is their own and no geom's.
+    """
+    first, second = np.triu_indices(model.ngeom, k=1)
+    flags = model.opt.disableflags
+    if flags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
+        return np.empty((0, 2), np.intp)
+    kind, partner = model.geom_contype, model.geom_conaffinity
+    touch = ((kind[first] & partner[second]) | (kind[second] & partner[first])) != 0
+    body = model.geom_bodyid
+    weld = model.body_weldid[body]
+    weld_parent = model.body_weldid[model.body_parentid[weld]]
+    touch &= weld[first] != weld[second]
+    if not flags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT:
+        related = (weld[first] == weld_parent[second]) | (weld[second] == weld_parent[first])
+        touch &= ~(related & (weld[first] != 0) & (weld[second] != 0))
+    low, high = np.minimum(body[first], body[second]), np.maximum(body[first], body[second])
+    touch &= ~np.isin((low << 16) + high, model.exclude_signature)
+    explicit = np.stack([model.pair_geom1, model.pair_geom2], axis=1)
+    explicit.sort(axis=1)
+    touch &= ~np.isin(first * model.ngeom + second, explicit @ [model.ngeom, 1])
+    touch &= _combine(model, model.geom_condim, first, second) >= least_dimension
+    return np.stack([first[touch], second[touch]], axis=1)
+
+
+def contact_frictions(model: mujoco.MjModel) -> Array:
+    """(n, 3) sliding, torsional and rolling friction of every pair that can touch with some.
+
+    Coefficients that a contact's dimension leaves unused are zero.
+    """
+    if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
+        return np.empty((0, 3))  # every contact has the friction that the options state
+    first, second = frictional_pairs(model).T
+    friction = _combine(model, model.geom_friction, first, second)
+    dimension = _combine(model, model.geom_condim, first, second)
+    needed = np.array([3, 4, 6])  # contact dimension from which each coefficient counts
+    return np.asarray(np.where(dimension[:, None] >= needed, friction, 0.0))
+
+
+def _combine(model: mujoco.MjModel, field: NDArray[Any], first: Ids, second: Ids) -> NDArray[Any]:
+    """A contact parameter of two geoms: that of higher priority, else the larger."""
+    priority = model.geom_priority
+    difference = (priority[first] - priority[second]).reshape(-1, *[1] * (field.ndim - 1))
+    larger = np.maximum(field[first], field[second])
+    return np.where(difference > 0, field[first], np.where(difference < 0, field[second], larger))

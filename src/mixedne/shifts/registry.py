@@ -1,17 +1,21 @@
 """The registry: one entry for everything that can be shifted, and what follows from it.
 
+An axis is a parameter and what it is applied to; a shift, one test world, is numbers along axes.
 In a table, a shift is a column named as on the command line: ``mass`` (a factor on the whole
 model), ``mass[torso]`` (on one body), ``mass[torso]:abs`` (its value). Absent or null is nominal.
 """
 
+import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal
 
-from mixedne.errors import InvalidInputError, check_choice
-from mixedne.shifts.entries import ENTRIES
-from mixedne.shifts.parameter import Bounds, Model, Parameter
+import numpy as np
+
+from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.shifts.channels import ALL, Array, Rows, Spaces
+from mixedne.shifts.entries import ENTRIES, Bounds, Model, Parameter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,14 +31,12 @@ CUSTOM = "custom"
 _ALL = {
     **PARAMETERS,
     CUSTOM: Parameter(
-        name=CUSTOM,
-        noun="",
-        label="",
-        nominal=None,
-        bounds=Bounds(at_most=None),
-        target="axis of your own",
+        name=CUSTOM, nominal=None, bounds=Bounds(at_most=None), target="axis of your own"
     ),
 }
+
+MASS_MODES = ("reference", "consistent")
+"""What a change of mass changes besides: nothing, or inertias and derived constants."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,11 @@ class Axis:
         target = "" if self.target is None else f"[{self.target}]"
         return f"{self.parameter}{target}{':abs' if self.absolute else ''}"
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
+    @staticmethod
+    def parse(text: "str | Axis") -> "Axis":
         """The axis of a name such as ``mass``, ``mass[torso]`` or ``mass[#3]:abs``."""
+        if isinstance(text, Axis):
+            return text
         found = _AXIS.fullmatch(text)
         if found is None:
             raise InvalidInputError(
@@ -75,7 +79,7 @@ class Axis:
         name = found["parameter"]
         if name != CUSTOM:
             check_choice("a shift", name, PARAMETERS)
-        return cls(name, found["target"], found["absolute"] is not None)
+        return Axis(name, found["target"], found["absolute"] is not None)
 
     @property
     def entry(self) -> Parameter:
@@ -119,7 +123,10 @@ class Axis:
 
     def check(self, value: float) -> float:
         """``value`` as a number that this axis allows."""
-        return self.entry.check(str(self), value)
+        check_number(str(self), value, **self.entry.bounds._asdict())
+        if self.entry.whole and value != round(value):
+            raise InvalidInputError(f"{self} must be a whole number, not {value}")
+        return float(value)
 
     def in_words(self, value: float) -> str:
         """The number in a sentence: ``mass of torso × 2``, ``action noise 0.1``."""
@@ -131,23 +138,28 @@ class Axis:
         return f"{noun} × {value:g}" if self.acts_on == "model" else f"{noun} {value:g}"
 
 
-def as_axis(name: "str | Axis") -> Axis:
-    """The axis of that name."""
-    if isinstance(name, Axis):
-        return name
-    return Axis.parse(name)
+def check_distinct(axes: Iterable[Axis]) -> None:
+    """Refuse an axis that is there twice, and a factor beside an absolute value of one thing."""
+    seen: dict[tuple[str, str | None], Axis] = {}
+    for axis in axes:
+        key = (axis.parameter, axis.target)
+        if key in seen:
+            both = f"{seen[key]} and {axis} are both" if seen[key] != axis else f"{axis} is twice"
+            raise InvalidInputError(f"{both} among the shifts: give one of each")
+        seen[key] = axis
+
+
+@functools.cache
+def _axis_of(column: str) -> Axis | None:
+    try:
+        return Axis.parse(column)
+    except InvalidInputError:
+        return None  # a column of somebody else's
 
 
 def shift_axes(columns: Iterable[str]) -> list[Axis]:
     """The axes among a table's columns, in the registry's order."""
-    found = []
-    for name in columns:
-        match = _AXIS.fullmatch(name)
-        if match and match["parameter"] in _ALL:
-            try:
-                found.append(Axis.parse(name))
-            except InvalidInputError:
-                continue  # a column of somebody else's
+    found = [axis for name in columns if (axis := _axis_of(name)) is not None]
     return sorted(found, key=lambda axis: axis.order)
 
 
@@ -161,3 +173,98 @@ def is_nominal(columns: Iterable[str], *, but: Iterable[str] = ()) -> "pl.Expr":
         same = column.is_null() if axis.nominal is None else column == axis.nominal
         rules.append(column.is_null() | same)
     return pl.all_horizontal(rules)
+
+
+@dataclass(frozen=True, init=False)
+class Shift:
+    """Numbers along axes of the registry; the default is the nominal world itself.
+
+    ``Shift(mass=2.0, noise=0.1)``, ``Shift({"mass[torso]": 2.0})``. A factor on the whole model
+    and one on a part of it multiply.
+    """
+
+    values: tuple[tuple[Axis, float], ...]
+    """In the registry's order; nominal numbers are left out."""
+    mass_mode: str
+    """``reference`` (masses alone) or ``consistent`` (inertias and derived constants too)."""
+
+    def __init__(
+        self,
+        values: Mapping[str, float] | Iterable[tuple[str | Axis, float]] = (),
+        mass_mode: str = "reference",
+        **named: float | None,
+    ) -> None:
+        """Values by axis or its name; ``named`` by keyword, None where it is nominal."""
+        pairs = [*(values.items() if isinstance(values, Mapping) else values)]
+        pairs += [(name.replace("_", "-"), x) for name, x in named.items() if x is not None]
+        given = [(Axis.parse(name), value) for name, value in pairs]
+        check_distinct(axis for axis, _ in given)
+        checked = [(axis, axis.check(value)) for axis, value in given]
+        kept = [(axis, value) for axis, value in checked if value != axis.nominal]
+        object.__setattr__(self, "values", tuple(sorted(kept, key=lambda pair: pair[0].order)))
+        object.__setattr__(self, "mass_mode", check_choice("mass_mode", mass_mode, MASS_MODES))
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes along which this shift departs from the nominal world."""
+        return tuple(axis for axis, _ in self.values)
+
+    def number(self, axis: str | Axis) -> float | None:
+        """The number along an axis; None if it is nominal and only the model knows it."""
+        wanted = Axis.parse(axis)
+        return next((value for found, value in self.values if found == wanted), wanted.nominal)
+
+    def only(self, *acts_on: str) -> "Shift":
+        """The part that acts on the model, the task, actions or observations."""
+        kept = tuple(pair for pair in self.values if pair[0].acts_on in acts_on)
+        has_mass = any(axis.parameter == "mass" for axis, _ in kept)
+        return Shift(kept, self.mass_mode if has_mass else "reference")
+
+    @property
+    def keywords(self) -> dict[str, float]:
+        """The keyword arguments of the environment that it sets."""
+        return {axis.keyword: value for axis, value in self.values if axis.keyword is not None}
+
+    def __str__(self) -> str:
+        """The shift in words: ``mass × 1.5, action noise 0.1``."""
+        words = [axis.in_words(value) for axis, value in self.values]
+        if self.mass_mode == "consistent" and any(a.parameter == "mass" for a in self.axes):
+            words[0] += " (and inertia)"
+        return ", ".join(words) or "nominal world"
+
+
+NOMINAL = Shift()
+"""No shift at all."""
+
+
+class Channels:
+    """All that happens to the actions, or the observations, of a batch of worlds, in order."""
+
+    def __init__(
+        self,
+        where: Literal["actions", "observations"],
+        shifts: Sequence[Shift],
+        seeds: Sequence[int],
+        spaces: Spaces,
+    ) -> None:
+        """One shift and one episode seed per world; worlds that are not shifted cost nothing."""
+        self._parts = []
+        for entry in ENTRIES:
+            make = getattr(entry, where)
+            values = np.array([shift.number(entry.name) for shift in shifts if make], float)
+            shifted = np.flatnonzero(values != entry.nominal)
+            if len(shifted):
+                channel = make(values[shifted], [seeds[world] for world in shifted], spaces)
+                place = np.full(len(shifts), -1)
+                place[shifted] = np.arange(len(shifted))
+                self._parts.append((place, channel))
+
+    def __call__(self, rows: Array, worlds: Rows = ALL) -> Array:
+        """A row for each of the worlds that are left; to be called once per step."""
+        for place, channel in self._parts:
+            mine = place[worlds]
+            shifted = mine >= 0
+            if shifted.any():
+                rows = rows.copy()
+                rows[shifted] = channel(rows[shifted], mine[shifted])
+        return rows

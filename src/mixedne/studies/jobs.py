@@ -23,7 +23,7 @@ from mixedne.config.compatible import compile_key
 from mixedne.config.identity import WITHOUT_RESULT
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.handles import find_policy
-from mixedne.evaluation.sweep import evaluate_grid
+from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import has_evaluation, read_table
 from mixedne.policies import load_policy, policy_files
 from mixedne.studies.folder import EVALUATION, evaluation_hash, mark_finished, read_finished
@@ -174,10 +174,10 @@ def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
     for grid in run.evaluations:
         if table is not None and has_evaluation(table, handle, grid, resolve_task(task).axes):
             continue
-        evaluate_grid(
-            [handle],
+        evaluate(
+            handle,
             task,
-            grid,
+            **grid.keywords,
             out=out,
             join=True,
             threads=1,

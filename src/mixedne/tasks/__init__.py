@@ -1,27 +1,25 @@
 """Tasks, the ways in which a test world may differ, and a simulator for many worlds at once.
 
-``registry``       a task by name; its plain Gymnasium environment
+``registry``       a task by name
+``gym_batch``      its Gymnasium environment, checked and shifted
 ``simulator``      many worlds of a task, advancing together
-``actions``        [-1, 1] to a task's box
 ``toy``            the paper's toy MDP
 
 Nothing here needs JAX.
 """
 
 from mixedne.shifts import NOMINAL, Shift
-from mixedne.tasks.actions import from_unit
+from mixedne.tasks.gym_batch import make_env
 from mixedne.tasks.registry import (
     DEFAULT_VERSION,
     JAX_TASKS,
     PAPER_TASKS,
     check_axes,
-    make_env,
     resolve_task,
     shift_effects,
 )
 from mixedne.tasks.simulator import make_worlds
-from mixedne.tasks.task import Task
-from mixedne.tasks.worlds import Step, Worlds
+from mixedne.tasks.task import Step, Task, Worlds, from_unit
 
 __all__ = [
     "DEFAULT_VERSION",

@@ -1,23 +1,148 @@
-"""Other Gymnasium tasks: the worlds' interface over plain environments, one per world.
+"""Gymnasium's environments: checked, shifted, and as worlds that advance together.
 
-Slower than the batched simulator, with the same results format. One environment after the
-other steps: Gymnasium's vector environments would reset finished worlds by themselves.
+Whatever an environment of anybody's does wrong ends in one sentence, in training as in an
+evaluation: :func:`make_env` gives no environment that has not been wrapped for it.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError
-from mixedne.shifts import Shift
-from mixedne.tasks.registry import make_env
-from mixedne.tasks.task import Task
-from mixedne.tasks.worlds import Array, Mask, Step, Worlds
+from mixedne.errors import InvalidInputError, first_line
+from mixedne.shifts import NOMINAL, Channels, Shift
+from mixedne.shifts.model import apply_shift
+from mixedne.tasks.registry import gymnasium_env, mujoco_model, no_mujoco_warnings
+from mixedne.tasks.task import Array, Step, Task, Worlds
+
+
+def make_env(
+    task: Task, shift: Shift = NOMINAL, *, finite_rewards: bool = False, **options: Any
+) -> gym.Env[Any, Any]:
+    """A plain Gymnasium environment of the task, with the shift applied and verified.
+
+    What its ``reset`` and ``step`` return is checked; ``finite_rewards`` refuses rewards that are
+    NaN or infinite, too: an evaluation counts them, but nothing can be learnt from them.
+    ``options`` go to the environment (``render_mode``, ``terminate_when_unhealthy``, …).
+    """
+    task.check_axes(shift.axes)
+    env = gymnasium_env(task.id, **shift.keywords, **options)
+    model = mujoco_model(env)
+    if model is not None:
+        with no_mujoco_warnings:
+            apply_shift(model, shift)
+    if isinstance(env, gym.wrappers.TimeLimit):  # which takes results apart: check them before
+        env.env = CheckedEnv(env.env, task, finite_rewards)
+    else:
+        env = CheckedEnv(env, task, finite_rewards)
+    if shift.only("actions", "observations").values:
+        env = ShiftedEnv(env, task, shift)
+    return env
+
+
+_PLAIN = (float, bool, np.floating, np.bool_)  # what rewards and flags nearly always are
+
+
+class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Refuses what is no result of ``reset`` or ``step``; keeps MuJoCo's warnings from the user."""
+
+    def __init__(self, env: gym.Env[Any, Any], task: Task, finite_rewards: bool) -> None:
+        """``finite_rewards``: whether rewards that are NaN or infinite are refused too."""
+        super().__init__(env)
+        self._task, self._finite_rewards = task, finite_rewards
+        self._steps, self._when = 0, "no reset"
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """The environment's reset, or an ``InvalidInputError``."""
+        self._steps, self._when = 0, f"reset(seed={seed})"
+        result = self._call("(observation, info)", self.env.reset, seed=seed, options=options)
+        self._check_observation(result[0])
+        return result
+
+    def step(self, action: Any) -> Any:
+        """The environment's step, or an ``InvalidInputError``."""
+        self._steps += 1
+        names = "(observation, reward, terminated, truncated, info)"
+        result = self._call(names, self.env.step, action)
+        self._check_observation(result[0])
+        for name, value in zip(("reward", "terminated", "truncated"), result[1:4], strict=True):
+            if not isinstance(value, _PLAIN) and (
+                np.ndim(value) or np.asarray(value).dtype.kind not in "biuf"
+            ):
+                raise self._fault(f"returned the {name} {_short(value)}, which is no number")
+        if self._finite_rewards and not np.isfinite(result[1]):
+            raise self._fault(f"returned the reward {_short(result[1])}")
+        return result
+
+    def _call(self, names: str, function: Any, *arguments: Any, **options: Any) -> Any:
+        """What a function of the environment's returns: as many values as there are names."""
+        try:
+            with no_mujoco_warnings:
+                result = function(*arguments, **options)
+        except Exception as error:  # whatever the environment's own code raises
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise self._fault(f"raised {reason}") from error
+        if not isinstance(result, tuple | list) or len(result) != 1 + names.count(","):
+            raise self._fault(f"returned {_short(result)}, which is not {names}")
+        return result
+
+    def _check_observation(self, observation: Any) -> None:
+        size = self._task.observation_size
+        try:
+            numbers = np.asarray(observation, float)
+        except (TypeError, ValueError):
+            numbers = np.empty(0)
+        if numbers.shape != (size,):
+            raise self._fault(f"returned the observation {_short(observation)}, not {size} numbers")
+        if not np.isfinite(numbers).all():
+            words = "which holds NaN or infinity"
+            raise self._fault(f"returned the observation {_short(observation)}, {words}")
+
+    def _fault(self, words: str) -> InvalidInputError:
+        when = f"step {self._steps} after {self._when}" if self._steps else self._when
+        return InvalidInputError(f"the environment {self._task.id} misbehaves: {when} {words}")
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+class ShiftedEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Shifts the actions and observations of a single environment, as ``Worlds`` do of many."""
+
+    def __init__(self, env: gym.Env[Any, Any], task: Task, shift: Shift) -> None:
+        """``task`` says how large actions and observations are."""
+        super().__init__(env)
+        self._task, self._shift = task, shift
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """The environment's reset, seen through the shift."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        drawn = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+        self._on_actions, self._on_observations = (
+            Channels(where, [self._shift], [drawn], self._task)
+            for where in ("actions", "observations")
+        )
+        return self._on_observations(np.asarray(observation, float)[None])[0], info
+
+    def step(self, action: Any) -> Any:
+        """The environment's step, with the shifted action, seen through the shift."""
+        action = np.asarray(action)
+        if not np.issubdtype(action.dtype, np.floating):
+            action = action.astype(float)
+        observation, *rest = self.env.step(self._on_actions(action[None])[0])
+        return self._on_observations(np.asarray(observation, float)[None])[0], *rest
 
 
 class GymnasiumWorlds(Worlds):
-    """Worlds of any task that Gymnasium can make."""
+    """Worlds of any task that Gymnasium can make, one environment each.
+
+    Slower than the batched simulator. One environment after the other steps: Gymnasium's vector
+    environments would reset finished worlds by themselves.
+    """
 
     def __init__(
         self, task: Task, cases: Sequence[tuple[Shift, int]], *, drawn: bool = False
@@ -39,7 +164,7 @@ class GymnasiumWorlds(Worlds):
         try:
             drawn = self._envs[world].render()
         except Exception as error:  # of Gymnasium, or whatever the environment's own code raises
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            reason = first_line(error)
             raise InvalidInputError(f"{self.task.id} cannot be drawn: {reason}") from None
         picture = np.asarray(drawn)
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
@@ -53,7 +178,7 @@ class GymnasiumWorlds(Worlds):
 
     def _start(self) -> Array:
         starts = [env.reset(seed=seed) for env, seed in zip(self._envs, self.seeds, strict=True)]
-        return np.stack([np.asarray(observation, float) for observation, _ in starts])
+        return np.array([observation for observation, _ in starts], float)
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
         results = [
@@ -64,11 +189,8 @@ class GymnasiumWorlds(Worlds):
             return Step(np.empty((0, self.task.observation_size)), *(np.empty(0, bool),) * 3)
         observations, rewards, terminated, truncated = zip(*results, strict=True)
         return Step(
-            np.stack([np.asarray(observation, float) for observation in observations]),
+            np.array(observations, float),
             np.array(rewards, float),
             np.array(terminated, bool),
             np.array(truncated, bool),
         )
-
-    def _forget(self, done: Mask) -> None:
-        """The environments stay, for the next reset."""

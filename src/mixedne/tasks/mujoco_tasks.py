@@ -9,11 +9,13 @@ Reacher v4 rewards the distance before the step.
 v4 differs from v5 in that it pays the reward for health in the step that ends the episode
 too, counts no contact forces (Ant observes none; Humanoid observes them without paying for
 them), observes more zeros (Humanoid, Reacher), and has another Walker2d model. The numbers
-are in ``paper_tasks``.
+are in ``paper_tasks.toml``.
 """
 
+import tomllib
 from dataclasses import dataclass
-from typing import NamedTuple
+from importlib import resources
+from typing import Any, NamedTuple, TypeAlias
 
 import mujoco
 import numpy as np
@@ -22,6 +24,13 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Actions = NDArray[np.floating]
 Mask = NDArray[np.bool_]
+Outcome: TypeAlias = tuple[Array, Mask]
+"""One step's rewards, and in which worlds the task ends the episode."""
+
+VERSIONS = ("v4", "v5")
+"""Of Gymnasium's MuJoCo tasks."""
+
+_NOTHING = np.empty(0)
 
 
 class State(NamedTuple):
@@ -29,26 +38,24 @@ class State(NamedTuple):
 
     qpos: Array
     qvel: Array
-    ctrl: Array
+    ctrl: Array = _NOTHING
     """As MuJoCo holds it after the step; it clamps its own copy."""
-    masses: Array
+    masses: Array = _NOTHING
     """(n, bodies)."""
-    xpos: Array
+    xpos: Array = _NOTHING
     """Body frames, before the last integration."""
-    xipos: Array
+    xipos: Array = _NOTHING
     """Bodies' centres of mass, before the last integration."""
-    cinert: Array
-    cvel: Array
-    qfrc_actuator: Array
-    cfrc_ext: Array
+    cinert: Array = _NOTHING
+    cvel: Array = _NOTHING
+    qfrc_actuator: Array = _NOTHING
+    cfrc_ext: Array = _NOTHING
     """External forces on the bodies, from mj_rnePostConstraint."""
 
-
-class Outcome(NamedTuple):
-    """One step's rewards, and in which worlds the task ends the episode."""
-
-    rewards: Array
-    done: Mask
+    @property
+    def finite(self) -> Mask:
+        """(n,) whether positions and velocities are numbers."""
+        return np.isfinite(self.qpos).all(axis=1) & np.isfinite(self.qvel).all(axis=1)
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class TaskSpec:
     """Whether observed velocities are clipped to ±10."""
     fields: tuple[str, ...] = ()
     """Derived fields of MjData that the task reads."""
+    pays_last_step: bool = False
+    """v4: health is paid for in the step that ends the episode too."""
 
     def draw_state(self, rng: np.random.Generator, model: mujoco.MjModel) -> tuple[Array, Array]:
         """Initial position and velocity, drawn in Gymnasium's order."""
@@ -96,35 +105,33 @@ class TaskSpec:
 
 @dataclass(frozen=True)
 class Runner(TaskSpec):
-    """HalfCheetah and Swimmer: speed, minus the cost of control."""
-
-    control_cost: float = 0.0
-
-    def reward_and_done(
-        self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
-    ) -> Outcome:
-        """Such an episode ends by its time limit alone."""
-        cost = self.control_cost * np.square(actions).sum(axis=1)
-        return Outcome((after - before) / dt - cost, np.zeros(len(cost), bool))
-
-
-@dataclass(frozen=True)
-class Walker(TaskSpec):
-    """Hopper, Walker2d, Ant and Humanoid: speed and health, minus the cost of control."""
+    """Speed and health, minus the costs. HalfCheetah and Swimmer are never ill, and not paid."""
 
     forward_reward: float = 1.0
-    healthy_reward: float = 1.0
+    healthy_reward: float = 0.0
     control_cost: float = 0.0
-    pays_last_step: bool = False
-    """v4: health is paid for in the step that ends the episode too."""
+    contact_cost: float = 0.0
+    force_limit: float = np.inf
+    """Ant: what is observed, and paid for, of a force at most."""
+    most_contact: float = np.inf
+    """Humanoid: the most that contact costs."""
 
     def healthy(self, state: State) -> Mask:
         """(n,) whether the robot stands."""
-        raise NotImplementedError
+        return np.ones(len(state.qpos), bool)
 
     def costs(self, state: State, actions: Actions) -> Array:
         """(n,) of control, and of contact where it costs."""
-        return np.asarray(self.control_cost * np.square(actions).sum(axis=1))
+        control = np.asarray(self.control_cost * np.square(actions).sum(axis=1))
+        if not self.contact_cost:
+            return control
+        contact = self.contact_cost * np.square(self.forces(state)).sum(axis=1)
+        return np.asarray(control + np.minimum(contact, self.most_contact))
+
+    def forces(self, state: State, first_body: int = 0) -> Array:
+        """(n, …) the external forces on the bodies from this one on."""
+        forces = np.clip(state.cfrc_ext[:, first_body:], -self.force_limit, self.force_limit)
+        return forces.reshape(len(forces), -1)
 
     def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
@@ -133,11 +140,11 @@ class Walker(TaskSpec):
         healthy = self.healthy(state)
         paid = healthy | (self.pays_last_step and ends)
         rewards = self.forward_reward * ((after - before) / dt) + paid * self.healthy_reward
-        return Outcome(rewards - self.costs(state, actions), ~healthy)
+        return rewards - self.costs(state, actions), ~healthy
 
 
 @dataclass(frozen=True)
-class Planar(Walker):
+class Planar(Runner):
     """Hopper and Walker2d, which stay in a plane."""
 
     lowest: float = 0.0
@@ -158,16 +165,13 @@ class Planar(Walker):
 
 
 @dataclass(frozen=True)
-class Ant(Walker):
+class Ant(Runner):
     """Ant; v5 observes the contact forces and pays for them."""
-
-    contact_cost: float = 0.0
 
     def healthy(self, state: State) -> Mask:
         """Finite, and the torso neither low nor high."""
         height = state.qpos[:, 2]
-        finite = np.isfinite(state.qpos).all(axis=1) & np.isfinite(state.qvel).all(axis=1)
-        return finite & (height >= 0.2) & (height <= 1.0)
+        return state.finite & (height >= 0.2) & (height <= 1.0)
 
     def progress(self, state: State) -> Array:
         """The torso's place, before the last integration."""
@@ -178,23 +182,13 @@ class Ant(Walker):
         motion = super().observe(state)
         if not self.contact_cost:
             return motion
-        forces = np.clip(state.cfrc_ext[:, 1:], -1, 1)
-        return np.concatenate([motion, forces.reshape(len(motion), -1)], axis=1)
-
-    def costs(self, state: State, actions: Actions) -> Array:
-        """Of control, and in v5 of contact."""
-        control = super().costs(state, actions)
-        if not self.contact_cost:
-            return control
-        forces = np.clip(state.cfrc_ext, -1, 1).reshape(len(actions), -1)
-        return np.asarray(control + self.contact_cost * np.square(forces).sum(axis=1))
+        return np.concatenate([motion, self.forces(state, first_body=1)], axis=1)
 
 
 @dataclass(frozen=True)
-class Humanoid(Walker):
+class Humanoid(Runner):
     """Humanoid; v5 leaves out what is always zero and pays for contact."""
 
-    contact_cost: float = 0.0
     first_body: int = 0
     first_dof: int = 0
 
@@ -211,39 +205,30 @@ class Humanoid(Walker):
 
     def observe(self, state: State) -> Array:
         """Motion, then inertias, velocities and forces of the bodies."""
-        worlds = len(state.qpos)
         parts = [
             state.cinert[:, self.first_body :],
             state.cvel[:, self.first_body :],
             state.qfrc_actuator[:, self.first_dof :],
             state.cfrc_ext[:, self.first_body :],
         ]
-        flat = [part.reshape(worlds, -1) for part in parts]
+        flat = [part.reshape(len(part), -1) for part in parts]
         return np.concatenate([super().observe(state), *flat], axis=1)
 
     def costs(self, state: State, actions: Actions) -> Array:
-        """Of control, and in v5 of contact."""
-        control = super().costs(state, state.ctrl)
-        if not self.contact_cost:
-            return control
-        forces = state.cfrc_ext.reshape(len(actions), -1)
-        contact = self.contact_cost * np.square(forces).sum(axis=1)
-        return np.asarray(control + np.minimum(contact, 10.0))
+        """Control costs as MuJoCo holds it."""
+        return super().costs(state, state.ctrl)
 
 
 @dataclass(frozen=True)
 class InvertedPendulum(TaskSpec):
     """One point for every step in which the pole stands."""
 
-    pays_last_step: bool = False
-
     def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Ends when the pole leans by more than 0.2."""
-        finite = np.isfinite(state.qpos).all(axis=1) & np.isfinite(state.qvel).all(axis=1)
-        healthy = finite & ~(np.abs(state.qpos[:, 1]) > 0.2)
-        return Outcome(np.where(healthy | self.pays_last_step, 1.0, 0.0), ~healthy)
+        healthy = state.finite & ~(np.abs(state.qpos[:, 1]) > 0.2)
+        return np.where(healthy | self.pays_last_step, 1.0, 0.0), ~healthy
 
 
 @dataclass(frozen=True)
@@ -268,17 +253,9 @@ class Reacher(TaskSpec):
 
     def observe(self, state: State) -> Array:
         """The arm's angles and speeds, the target, and the way to it."""
-        angles, difference = state.qpos[:, :2], self._difference(state)
-        return np.concatenate(
-            [
-                np.cos(angles),
-                np.sin(angles),
-                state.qpos[:, 2:],
-                state.qvel[:, :2],
-                difference[:, : self.observed],
-            ],
-            axis=1,
-        )
+        angles, difference = state.qpos[:, :2], self._difference(state)[:, : self.observed]
+        parts = [np.cos(angles), np.sin(angles), state.qpos[:, 2:], state.qvel[:, :2], difference]
+        return np.concatenate(parts, axis=1)
 
     def progress(self, state: State) -> Array:
         """The distance to the target."""
@@ -289,11 +266,28 @@ class Reacher(TaskSpec):
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Such an episode ends by its time limit alone."""
-        distance = before if self.late else after
-        rewards = -distance + -np.square(actions).sum(axis=1)
-        return Outcome(rewards, np.zeros(len(rewards), bool))
+        rewards = -(before if self.late else after) + -np.square(actions).sum(axis=1)
+        return rewards, np.zeros(len(rewards), bool)
 
     @staticmethod
     def _difference(state: State) -> Array:
         fingertip, target = 3, 4
         return state.xpos[:, fingertip] - state.xpos[:, target]
+
+
+def _read_specs() -> dict[tuple[str, str], TaskSpec]:
+    """The specifications in the package's data, by task and version."""
+    kinds = (Runner, Planar, Ant, Humanoid, InvertedPendulum, Reacher)
+    by_name: dict[str, Any] = {kind.__name__: kind for kind in kinds}
+    text = (resources.files("mixedne.tasks") / "paper_tasks.toml").read_text("utf-8")
+    specs = {}
+    for name, numbers in tomllib.loads(text).items():
+        spec = by_name[numbers.pop("spec")]
+        own = {version: numbers.pop(version, {}) for version in VERSIONS}
+        for version in VERSIONS:
+            specs[name, version] = spec(**numbers, **own[version])
+    return specs
+
+
+TASK_SPECS = _read_specs()
+"""By task, in the paper's order, and version."""

@@ -1,26 +1,30 @@
-"""Finding a task by name, and making its environment.
+"""Finding a task by name, and its nominal model.
 
 A name is one of the paper's eight (with or without a version; v5 by default, v4 selectable),
 ``toy``, or any Gymnasium id or ``module:Id`` whose observations and actions are flat boxes.
+
+MuJoCo prints warnings and appends them to a file in the working folder; Gymnasium warns of
+versions that are not the newest. Both are silenced around the calls that this package makes,
+and only there: no warning filter or handler outlives a call.
 """
 
+import contextlib
 import copy
 import difflib
 import functools
 import re
-from collections.abc import Sequence
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium as gym
 import mujoco
-import numpy as np
 
-from mixedne.errors import InvalidInputError
-from mixedne.shifts import NOMINAL, Axis, Shift
-from mixedne.shifts.channels import Channels
-from mixedne.shifts.model import apply_shift, axis_effects, check_targets
-from mixedne.tasks.mujoco_warnings import no_construction_warnings, no_mujoco_warnings
-from mixedne.tasks.paper_tasks import TASK_SPECS
+from mixedne.errors import InvalidInputError, first_line
+from mixedne.shifts import Axis, Shift
+from mixedne.shifts.model import axis_effects, check_targets
+from mixedne.tasks.mujoco_tasks import TASK_SPECS
 from mixedne.tasks.task import Task
 from mixedne.tasks.toy import EPISODE_STEPS, ToyEnv
 
@@ -33,47 +37,75 @@ JAX_TASKS = ("toy",)
 DEFAULT_VERSION = "v5"
 """Of the paper's tasks, where a name has none."""
 
-DEFAULT_FRAME_RATE = 30
-"""Of videos of tasks that do not say theirs."""
+
+class _NoMujocoWarnings:
+    """Silences MuJoCo's warnings, and with them its log file, inside a ``with`` block.
+
+    MuJoCo has one handler for the whole process. Blocks may nest and overlap between
+    threads: the handler found by the first is put back by the last.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._handler: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._handler = mujoco.get_mju_user_warning()
+                mujoco.set_mju_user_warning(lambda message: None)
+            self._depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                mujoco.set_mju_user_warning(self._handler)
+
+
+no_mujoco_warnings = _NoMujocoWarnings()
+"""The process's one silence: ``with no_mujoco_warnings: …``."""
+
+
+@contextlib.contextmanager
+def no_construction_warnings() -> Iterator[None]:
+    """Silence what making an environment says: MuJoCo's compiler and Gymnasium's versions."""
+    with no_mujoco_warnings, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"(\x1b\[\d+m)?WARN: ")  # Gymnasium's logger
+        yield
 
 
 @functools.cache
 def resolve_task(name: str) -> Task:
     """The task of that name."""
-    if name == "toy":
-        one = np.ones(1)
+    full_name = full_task_name(name)
+    with contextlib.closing(gymnasium_env(full_name)) as env:
+        observations = _flat_box(full_name, "observations", env.observation_space)
+        actions = _flat_box(full_name, "actions", env.action_space)
+        if not actions.is_bounded():
+            raise InvalidInputError(f"the actions of {full_name} must be bounded, not {actions}")
+        stem, version, steps = full_name, None, EPISODE_STEPS
+        if name != "toy":
+            spec = gym.spec(full_name) if env.spec is None else env.spec
+            module, colon, _ = full_name.rpartition(":")
+            stem, _, version = (module + colon + spec.id).rpartition("-v")
+            steps = spec.max_episode_steps
         return Task(
-            name="toy",
-            version=None,
-            max_episode_steps=EPISODE_STEPS,
-            observation_size=1,
-            action_size=1,
-            action_low=-one,
-            action_high=one,
+            name=stem or str(version),
+            version=f"v{version}" if stem and version else None,
+            max_episode_steps=steps,
+            observation_size=observations.shape[0],
+            action_size=actions.shape[0],
+            action_low=actions.low.astype(float),
+            action_high=actions.high.astype(float),
+            has_model=mujoco_model(env) is not None,
         )
-    full_name = f"{name}-{DEFAULT_VERSION}" if name in PAPER_TASKS else name
-    env = _make(full_name)
-    try:
-        return _describe(full_name, env)
-    finally:
-        env.close()
 
 
-def make_env(task: Task, shift: Shift = NOMINAL, **options: Any) -> gym.Env[Any, Any]:
-    """A plain Gymnasium environment of the task, with the shift applied and verified.
-
-    ``options`` go to the environment (``render_mode``, ``terminate_when_unhealthy``, …).
-    """
-    task.check_axes(shift.axes)
-    env = _make(task.id, **shift.keywords, **options)
-    model = _mujoco_model(env)
-    if model is not None:
-        with no_mujoco_warnings:
-            apply_shift(model, shift)
-        env = _WithoutMujocoWarnings(env)
-    if shift.only("actions", "observations").values:
-        env = _ShiftedChannels(env, task, shift)
-    return env
+def full_task_name(name: str) -> str:
+    """The name with its version: ``Hopper`` is ``Hopper-v5``."""
+    return f"{name}-{DEFAULT_VERSION}" if name in PAPER_TASKS else name
 
 
 def check_axes(task: Task, axes: Sequence[Axis]) -> None:
@@ -96,11 +128,8 @@ def shift_effects(task: Task, shift: Shift) -> dict[Axis, float]:
 @functools.lru_cache(maxsize=16)
 def nominal_model(task: Task) -> tuple[mujoco.MjModel, int]:
     """A MuJoCo task's nominal model, not to be changed, and how often a step repeats mj_step."""
-    env = _make(task.id)
-    try:
-        return copy.copy(_mujoco_model(env)), getattr(env.unwrapped, "frame_skip", 1)
-    finally:
-        env.close()
+    with contextlib.closing(gymnasium_env(task.id)) as env:
+        return copy.copy(mujoco_model(env)), getattr(env.unwrapped, "frame_skip", 1)
 
 
 def frame_rate(task: Task) -> int:
@@ -108,93 +137,27 @@ def frame_rate(task: Task) -> int:
     if task.has_model:
         nominal, frame_skip = nominal_model(task)
         return max(1, round(1 / (nominal.opt.timestep * frame_skip)))
-    if task.name == "toy":
-        return DEFAULT_FRAME_RATE
-    env = _make(task.id)
-    try:
-        return max(1, round(env.metadata.get("render_fps") or DEFAULT_FRAME_RATE))
-    finally:
-        env.close()
+    with contextlib.closing(gymnasium_env(task.id)) as env:
+        return max(1, round(env.metadata.get("render_fps") or 30))
 
 
-class _WithoutMujocoWarnings(gym.Wrapper[Any, Any, Any, Any]):
-    """Keeps MuJoCo's warnings of physics that diverge from the user."""
-
-    def step(self, action: Any) -> Any:
-        with no_mujoco_warnings:
-            return self.env.step(action)
-
-    def reset(self, **options: Any) -> Any:
-        with no_mujoco_warnings:
-            return self.env.reset(**options)
-
-
-class _ShiftedChannels(gym.Wrapper[Any, Any, Any, Any]):
-    """Shifts the actions and observations of a single environment, as ``Worlds`` do of many."""
-
-    def __init__(self, env: gym.Env[Any, Any], task: Task, shift: Shift) -> None:
-        super().__init__(env)
-        self._task, self._shift = task, shift
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        observation, info = self.env.reset(seed=seed, options=options)
-        drawn = int(np.random.default_rng().integers(2**63)) if seed is None else seed
-        self._on_actions, self._on_observations = (
-            Channels(where, [self._shift], [drawn], self._task)
-            for where in ("actions", "observations")
-        )
-        return self._on_observations(np.asarray(observation, float)[None])[0], info
-
-    def step(self, action: Any) -> Any:
-        action = np.asarray(action)
-        if not np.issubdtype(action.dtype, np.floating):
-            action = action.astype(float)
-        observation, *rest = self.env.step(self._on_actions(action[None])[0])
-        return self._on_observations(np.asarray(observation, float)[None])[0], *rest
-
-
-def _make(full_name: str, **options: Any) -> gym.Env[Any, Any]:
+def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
     """Gymnasium's environment of that id, or one clear sentence."""
-    if not re.fullmatch(r"([\w.]+:)?[\w./-]+", full_name):
-        raise InvalidInputError(_unknown(full_name))
     try:
         if full_name == "toy":
             return ToyEnv(**options)
+        if not re.fullmatch(r"([\w.]+:)?[\w./-]+", full_name):
+            raise gym.error.UnregisteredEnv
         with no_construction_warnings():
             return gym.make(full_name, disable_env_checker=True, **options)
     except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
-        raise InvalidInputError(_unknown(full_name)) from None
+        known = ["toy", *PAPER_TASKS, *gym.registry]
+        near = difflib.get_close_matches(full_name, known, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known[:9])}"
+        raise InvalidInputError(f"there is no task {full_name!r}; {hint}") from None
     except Exception as error:  # of Gymnasium, or whatever the environment's own code raises
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        reason = first_line(error)
         raise InvalidInputError(f"the task {full_name!r} cannot be made: {reason}") from None
-
-
-def _unknown(name: str) -> str:
-    known = ["toy", *PAPER_TASKS, *gym.registry]
-    near = difflib.get_close_matches(name, known, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known[:9])}"
-    return f"there is no task {name!r}; {hint}"
-
-
-def _describe(full_name: str, env: gym.Env[Any, Any]) -> Task:
-    """What the environment says of itself."""
-    observations = _flat_box(full_name, "observations", env.observation_space)
-    actions = _flat_box(full_name, "actions", env.action_space)
-    if not actions.is_bounded():
-        raise InvalidInputError(f"the actions of {full_name} must be bounded, not {actions}")
-    spec = gym.spec(full_name) if env.spec is None else env.spec
-    module, colon, _ = full_name.rpartition(":")
-    name, _, version = (module + colon + spec.id).rpartition("-v")
-    return Task(
-        name=name or version,
-        version=f"v{version}" if name else None,
-        max_episode_steps=spec.max_episode_steps,
-        observation_size=observations.shape[0],
-        action_size=actions.shape[0],
-        action_low=actions.low.astype(float),
-        action_high=actions.high.astype(float),
-        has_model=_mujoco_model(env) is not None,
-    )
 
 
 def _flat_box(full_name: str, what: str, space: gym.Space[Any]) -> gym.spaces.Box:
@@ -203,7 +166,7 @@ def _flat_box(full_name: str, what: str, space: gym.Space[Any]) -> gym.spaces.Bo
     raise InvalidInputError(f"the {what} of {full_name} must be a flat Box, not {space}")
 
 
-def _mujoco_model(env: gym.Env[Any, Any]) -> mujoco.MjModel | None:
+def mujoco_model(env: gym.Env[Any, Any]) -> mujoco.MjModel | None:
     """The environment's MuJoCo model, if it has one."""
     model = getattr(env.unwrapped, "model", None)
     return model if isinstance(model, mujoco.MjModel) else None

@@ -5,32 +5,49 @@ same observations, rewards and ends of episodes, in v4 and v5, nominal and shift
 without the end of episodes by ill health. (One exception by design: actions that are not
 finite are refused, where MuJoCo would warn and use zero.)
 
+A world between two steps is a row of numbers: MuJoCo's integration state, which includes the
+solver's warm start. Each thread owns one MjData and loads, advances and saves row after row.
+Memory therefore grows with threads, not with worlds, and it does not matter which thread
+advances which world, or in which order.
+
+``NativePhysics`` leaves this to ``mujoco.batch``. (``mujoco.rollout`` would serve less well:
+it returns no warm start, so that a policy's next step could not continue exactly.)
+``PooledPhysics`` does the same from Python threads for tasks that read external forces:
+Gymnasium computes these after the step, with ``mj_rnePostConstraint``.
+
 ``make_worlds`` is the entrance; it gives the toy MDP and other Gymnasium tasks the same
 interface.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import mujoco
 import numpy as np
 from gymnasium.utils import seeding
+from mujoco import batch
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.shifts import Shift
 from mixedne.shifts.model import shifted_model
 from mixedne.tasks.gym_batch import GymnasiumWorlds
-from mixedne.tasks.mujoco_tasks import State
-from mixedne.tasks.mujoco_warnings import no_mujoco_warnings
-from mixedne.tasks.paper_tasks import TASK_SPECS
-from mixedne.tasks.physics import NativePhysics, PooledPhysics
-from mixedne.tasks.registry import nominal_model
-from mixedne.tasks.task import Task
+from mixedne.tasks.mujoco_tasks import TASK_SPECS, State
+from mixedne.tasks.registry import no_mujoco_warnings, nominal_model
+from mixedne.tasks.task import Array, Mask, Step, Task, Worlds
 from mixedne.tasks.toy import ToyWorlds
-from mixedne.tasks.worlds import Array, Mask, Step, Worlds
 from mixedne.versions import cores
 
-_NOTHING = np.empty(0)
+Ids = NDArray[np.integer]
+Models = Sequence[mujoco.MjModel]
+
+_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+_PARTS = {
+    "qpos": mujoco.mjtState.mjSTATE_QPOS,
+    "qvel": mujoco.mjtState.mjSTATE_QVEL,
+    "ctrl": mujoco.mjtState.mjSTATE_CTRL,
+    "time": mujoco.mjtState.mjSTATE_TIME,
+}
 
 
 def make_worlds(
@@ -47,7 +64,7 @@ def make_worlds(
     ``terminate``: without it ill health ends no episode of the paper's tasks, which then pay
     what Gymnasium pays with ``terminate_when_unhealthy=False``.
     ``drawn``: let Gymnasium's environments make pictures of themselves, if they have no MuJoCo
-    model from which ``pictures`` makes them.
+    model from which ``video`` makes them.
     """
     has_keywords = any(shift.keywords for shift, _ in cases)
     if (task.name, task.version) in TASK_SPECS and not has_keywords:
@@ -85,20 +102,18 @@ class MujocoWorlds(Worlds):
             skip_islands(model)
         of_world = [models[physics_of[shift]] for shift in self.shifts]
         self._masses = np.stack([model.body_mass for model in of_world])
-        needs_forces = "cfrc_ext" in self._spec.fields
-        physics = PooledPhysics if needs_forces else NativePhysics
+        physics = PooledPhysics if "cfrc_ext" in self._spec.fields else NativePhysics
         self._physics = physics(of_world, self._spec.fields, frame_skip, threads)
-        self._progress = _NOTHING
 
     @property
     def diverged(self) -> Mask:
         """MuJoCo sets a world that diverged back to time zero and goes on: its clock is late."""
-        late = self._physics.time[self.active] < (self.elapsed - 0.5) * self._dt
+        late = self._physics.time[self.active, 0] < (self.elapsed - 0.5) * self._dt
         return np.asarray(late)
 
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints."""
-        return self._physics.qpos[world].copy()
+        return self._physics.read["qpos"][world].copy()
 
     def close(self) -> None:
         """End the threads."""
@@ -137,19 +152,121 @@ class MujocoWorlds(Worlds):
         return None if everyone else self.active.astype(np.int32)
 
     def _state(self) -> State:
-        physics, ids = self._physics, self._ids()
+        ids = self._ids()
         rows = slice(None) if ids is None else ids
-        fields = {name: array[rows] for name, array in physics.fields.items()}
-        return State(
-            qpos=physics.qpos[rows],
-            qvel=physics.qvel[rows],
-            ctrl=physics.ctrl[rows],
-            masses=self._masses[rows],
-            **{name: fields.get(name, _NOTHING) for name in _DERIVED},
-        )
+        fields = {name: array[rows] for name, array in self._physics.read.items()}
+        return State(masses=self._masses[rows], **fields)
 
 
-_DERIVED = ("xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+class NativePhysics:
+    """Worlds on MuJoCo's own thread pool."""
+
+    def __init__(
+        self, models: Models, fields: Sequence[str], frame_skip: int, threads: int
+    ) -> None:
+        """One model per world, which may be shared; ``fields`` of MjData are read besides."""
+        self._batch = batch.Batch(models[0], len(models), threads)
+        self._batch.set_models(models)
+        self._frame_skip = frame_skip
+        self.time: Array = self._batch.bind("time").reshape(len(models), 1)
+        names = ("qpos", "qvel", "ctrl", *fields)
+        self.read: dict[str, Array] = {name: self._batch.bind(name) for name in names}
+
+    def start(self, qpos: Array, qvel: Array) -> None:
+        """Put all worlds into their initial states."""
+        self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self.read["qpos"][:], self.read["qvel"][:] = qpos, qvel
+        self._batch.forward()
+
+    def advance(self, ids: NDArray[np.int32] | None, controls: NDArray[np.floating]) -> None:
+        """Advance these worlds, or all, by one step of the task."""
+        self.read["ctrl"][slice(None) if ids is None else ids] = controls
+        self._batch.step(ids, nstep=self._frame_skip)
+
+    def close(self) -> None:
+        """Nothing to release: the pool ends with this object."""
+
+
+class PooledPhysics:
+    """Worlds on Python threads, with external forces after every step."""
+
+    def __init__(
+        self, models: Models, fields: Sequence[str], frame_skip: int, threads: int
+    ) -> None:
+        """One model per world, which may be shared; ``fields`` of MjData are read besides."""
+        self._models, self._frame_skip = models, frame_skip
+        model = models[0]
+        scratch = [mujoco.MjData(model) for _ in range(threads)]
+        self._initial_row = np.empty(mujoco.mj_stateSize(model, _STATE))
+        mujoco.mj_getState(model, scratch[0], self._initial_row, _STATE)
+        self._rows = np.zeros((len(models), len(self._initial_row)))
+        state = {name: self._part(component) for name, component in _PARTS.items()}
+        self.time: Array = state.pop("time")
+        shapes = {name: getattr(scratch[0], name).shape for name in fields}
+        derived = {name: np.zeros((len(models), *shape)) for name, shape in shapes.items()}
+        self.read: dict[str, Array] = {**state, **derived}
+        # For each thread, views of its fields, each with the array that collects all worlds'.
+        self._workspaces = [
+            (data, [(getattr(data, name), out) for name, out in derived.items()])
+            for data in scratch
+        ]
+        self._pool = ThreadPoolExecutor(threads)
+
+    def start(self, qpos: Array, qvel: Array) -> None:
+        """Put all worlds into their initial states."""
+        self._rows[:] = self._initial_row
+        self.read["qpos"][:], self.read["qvel"][:] = qpos, qvel
+        self._share(None, starting=True)
+
+    def advance(self, ids: Ids | None, controls: NDArray[np.floating]) -> None:
+        """Advance these worlds, or all, by one step of the task."""
+        self.read["ctrl"][slice(None) if ids is None else ids] = controls
+        self._share(ids, starting=False)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+    def _share(self, ids: Ids | None, *, starting: bool) -> None:
+        """Deal the worlds out to the threads, one at a time, and wait."""
+        # One iterator is safe to share: taking the next is atomic.
+        waiting = iter(range(len(self._rows)) if ids is None else ids.tolist())
+        work = [
+            self._pool.submit(self._work, *workspace, waiting, starting)
+            for workspace in self._workspaces
+        ]
+        for share in work:
+            share.result()
+
+    def _work(
+        self,
+        data: mujoco.MjData,
+        outputs: list[tuple[Array, Array]],
+        waiting: Iterator[int],
+        starting: bool,
+    ) -> None:
+        for world in waiting:
+            model, row = self._models[world], self._rows[world]
+            if starting:
+                mujoco.mj_resetData(model, data)  # external forces are zero before any step
+            mujoco.mj_setState(model, data, row, _STATE)
+            if starting:
+                mujoco.mj_forward(model, data)
+            else:
+                mujoco.mj_step(model, data, self._frame_skip)
+                mujoco.mj_rnePostConstraint(model, data)
+            mujoco.mj_getState(model, data, row, _STATE)
+            for source, target in outputs:
+                target[world] = source
+
+    def _part(self, component: mujoco.mjtState) -> Array:
+        """The columns of the rows that hold a component of the state."""
+        model = self._models[0]
+        width = mujoco.mj_stateSize(model, component)
+        # Components lie in the order of their bits.
+        lower = int(_STATE) & (int(component) - 1)
+        offset = mujoco.mj_stateSize(model, lower) if lower else 0
+        return self._rows[:, offset : offset + width]
 
 
 def skip_islands(model: mujoco.MjModel) -> None:

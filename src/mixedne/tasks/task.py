@@ -1,13 +1,23 @@
-"""A task, as everything else here knows it; how to find one by name is in ``registry``."""
+"""A task, as everything else here knows it, and worlds of it that advance together.
 
-from collections.abc import Iterable
+How to find a task by name is in ``registry``. Every world has its own shift and seed. What happens
+in a world depends on these and on its actions alone: not on the other worlds, their number or
+order, or the number of threads, to the last bit.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.shifts import PARAMETERS, Axis
+from mixedne.shifts import PARAMETERS, Axis, Channels, Shift
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -22,8 +32,8 @@ class Task:
     """The time limit, which truncates; None if there is none that Gymnasium knows of."""
     observation_size: int
     action_size: int
-    action_low: NDArray[np.float64] = field(compare=False)
-    action_high: NDArray[np.float64] = field(compare=False)
+    action_low: Array = field(compare=False)
+    action_high: Array = field(compare=False)
     has_model: bool = False
     """Whether it has a MuJoCo model."""
 
@@ -56,3 +66,106 @@ class Task:
                 )
             if callable(axis.custom) and not self.has_model:
                 raise InvalidInputError(f"{self.id} has no MuJoCo model that {axis} could edit")
+
+
+def from_unit(
+    action: NDArray[np.floating], low: NDArray[np.floating], high: NDArray[np.floating]
+) -> NDArray[np.floating]:
+    """An action in [-1, 1] in the units of the box; exactly itself if the box is [-1, 1]."""
+    return (high + low) / 2 + (high - low) / 2 * action
+
+
+class Step(NamedTuple):
+    """What one step gave, for the active worlds in order."""
+
+    observations: Array
+    rewards: Array
+    terminated: Mask
+    """The task ended the episode."""
+    truncated: Mask
+    """The time limit did."""
+
+
+class Worlds(ABC):
+    """A batch of worlds of one task: ``reset``, then ``step`` and ``drop`` until all are gone."""
+
+    def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
+        """One (shift, seed) per world."""
+        if not cases:
+            raise InvalidInputError("there must be at least one world")
+        task.check_axes({axis for shift, _ in cases for axis in shift.axes})
+        for _, seed in cases:
+            if not isinstance(seed, int | np.integer) or seed < 0:
+                raise InvalidInputError(f"a seed must be a whole number from 0 on, not {seed!r}")
+        self.task = task
+        self.shifts = [shift for shift, _ in cases]
+        self.seeds = [int(seed) for _, seed in cases]
+        self.active: NDArray[np.intp] = np.arange(0)
+        """Which worlds are still in the batch, by their place in ``cases``."""
+        self.elapsed = 0
+        """Steps since the reset."""
+
+    def reset(self) -> Array:
+        """Start all worlds anew, each from its seed; (worlds, observation size)."""
+        self.active = np.arange(len(self.seeds))
+        self.elapsed = 0
+        self._on_actions = Channels("actions", self.shifts, self.seeds, self.task)
+        self._on_observations = Channels("observations", self.shifts, self.seeds, self.task)
+        return np.asarray(self._on_observations(self._start()))
+
+    def step(self, actions: NDArray[np.floating]) -> Step:
+        """Advance the active worlds; ``actions`` has a row for each, in the task's units.
+
+        Actions outside the box are passed on as they are, as Gymnasium does; MuJoCo clamps
+        them. Costs of control are computed in the actions' own precision, as Gymnasium's.
+        """
+        actions = np.ascontiguousarray(actions)
+        if actions.dtype.kind != "f":
+            actions = actions.astype(float)
+        expected = (len(self.active), self.task.action_size)
+        if actions.shape != expected:
+            raise InvalidInputError(
+                f"actions for {self.task.id} must have the shape {expected}, not {actions.shape}"
+            )
+        if not np.isfinite(actions).all():
+            raise InvalidInputError("actions must be finite: the policy gave NaN or infinity")
+        self.elapsed += 1
+        step = self._advance(self._on_actions(actions, self.active))
+        seen = self._on_observations(step.observations, self.active)
+        return step._replace(observations=np.asarray(seen))
+
+    def drop(self, done: Mask) -> None:
+        """Let these active worlds leave the batch, until the next reset."""
+        self._forget(done)
+        self.active = self.active[~done]
+
+    @property
+    def diverged(self) -> Mask:
+        """Active worlds whose physics diverged and was restarted by the simulator."""
+        return np.zeros(len(self.active), bool)
+
+    def pose(self, world: int) -> Array:
+        """The positions of an active world's joints, in a MuJoCo task."""
+        raise InvalidInputError(f"{self.task.id} has no MuJoCo model")
+
+    def picture(self, world: int) -> NDArray[np.uint8]:
+        """A picture of an active world, as its environment draws it."""
+        raise InvalidInputError(f"there is nothing to see in {self.task.id}")
+
+    def close(self) -> None:  # noqa: B027 -- not every kind of world has something to release
+        """Release threads and environments."""
+
+    def _time_is_up(self) -> Mask:
+        limit = self.task.max_episode_steps
+        return np.full(len(self.active), limit is not None and self.elapsed >= limit)
+
+    @abstractmethod
+    def _start(self) -> Array:
+        """Initial observations of all worlds."""
+
+    @abstractmethod
+    def _advance(self, actions: NDArray[np.floating]) -> Step:
+        """One step of the active worlds, which receive exactly these actions."""
+
+    def _forget(self, done: Mask) -> None:  # noqa: B027 -- as above
+        """Keep nothing of these active worlds."""

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from mixedne.errors import check_number
 from mixedne.shifts import PARAMETERS, Shift
-from mixedne.shifts.streams import DrawStream
-from mixedne.tasks.task import Task
-from mixedne.tasks.worlds import Array, Mask, Step, Worlds
+from mixedne.shifts.channels import DrawStream
+from mixedne.tasks.task import Array, Step, Task, Worlds
 
 EDGE = 10.0
 """S = [-EDGE, EDGE]."""
@@ -93,23 +92,15 @@ class ToyWorlds(Worlds):
         super().__init__(task, cases)
         self._rho = np.array([shift.number("rho") for shift in self.shifts], float)
 
-    def close(self) -> None:
-        """Nothing to release."""
-
     def _start(self) -> Array:
         self._state = np.zeros(len(self.seeds))
         self._stream = DrawStream([seeding.np_random(seed)[0] for seed in self.seeds], 2)
         return self._state[:, None].copy()
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
-        paid = reward(self._state)
-        uniform, random_action = split_draws(self._stream.draw())
-        self._state = transition(
-            self._state, actions[:, 0].astype(float), uniform, random_action, self._rho[self.active]
-        )
-        never = np.zeros(len(paid), bool)
-        return Step(self._state[:, None].copy(), paid, never, self._time_is_up())
-
-    def _forget(self, done: Mask) -> None:
-        self._state = self._state[~done]
-        self._stream.drop(done)
+        state, rho = self._state[self.active], self._rho[self.active]
+        draws = split_draws(self._stream.draw(self.active))
+        after = transition(state, actions[:, 0].astype(float), *draws, rho)
+        self._state[self.active] = after
+        never = np.zeros(len(state), bool)
+        return Step(after[:, None], reward(state), never, self._time_is_up())

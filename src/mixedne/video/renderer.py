@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.tasks.mujoco_warnings import no_mujoco_warnings
-from mixedne.tasks.registry import nominal_model
+from mixedne.tasks.registry import no_mujoco_warnings, nominal_model
 from mixedne.tasks.task import Task
 
 Picture = NDArray[np.uint8]

@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.evaluation.checks import (
-    check_fit,
-    find_task,
-    warn_of_divergence,
-    warn_of_no_effect,
-    warn_of_other_task,
-)
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
-from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
+from mixedne.evaluation.sweep import (
+    MAX_EPISODES,
+    Case,
+    find_task,
+    run_chunk,
+    warn_of_divergence,
+)
 from mixedne.files import write_beside
 from mixedne.tasks import Shift, Task, Worlds
 from mixedne.tasks.registry import frame_rate
@@ -140,11 +139,8 @@ def watch(
     if len(handles) > 1 or len(grid.shifts()) > 1:
         raise InvalidInputError("a video shows one policy in one world: give one of each")
     (handle,), (shift,) = handles, grid.shifts()
-    found = find_task(handles, task)
-    check_fit(handles, found, grid)
+    found = find_task(handles, task, grid)
     pace = _Pace.of(found, fps, speed, seconds)
-    warn_of_other_task(handles, found)
-    warn_of_no_effect(found, grid)
     with ExitStack() as stack:
         take = _picture_taker(found, size, camera, stack)
         file = stack.enter_context(write_beside(path))

@@ -18,7 +18,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.evaluation.estimators import Bootstrap, Student, cvar
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import grid_summary, shift_summary
-from mixedne.files import write_table
+from mixedne.evaluation.table import write_table
 from mixedne.reports import tables
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.page import write_page

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from mixedne.evaluation.table import write_table
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.page import write_page
 from probes.browser import Opener
@@ -26,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
                 table = pretend_evaluated(path, places, solver=solver, delta=delta, seed=seed)
                 better = 5000.0 * (delta > 0) + 50.0 * (solver == "mixedne-ld")
                 table = table.with_columns(pl.col("return") / 1000 + better)
-                table.write_parquet(path / "evaluation.parquet", metadata={"format_version": "1"})
+                write_table(table, path / "evaluation.parquet")
                 tables.append(table)
     write_page(collect([folder]), folder / "page.html")
     return folder / "page.html", pl.concat(tables)
