@@ -134,17 +134,7 @@ def short_axis(name: str) -> str:
 
 def method_name(agent: str | None, delta: float | None) -> str:
     """An agent and a share of the adversary in a file's name, e.g. ddpg-delta0.1."""
-    return f"{agent or 'unknown'}-{delta_name(delta)}"
-
-
-def delta_name(delta: float | None) -> str:
-    """A share of the adversary in a file's name, e.g. delta0.1."""
-    return "delta" + ("unknown" if delta is None else f"{delta:g}")
-
-
-def statistic_name(statistic: str) -> str:
-    """A statistic in a file's name; the mean goes without saying."""
-    return "" if statistic == "mean" else statistic
+    return f"{agent or 'unknown'}-delta{'unknown' if delta is None else f'{delta:g}'}"
 
 
 def safe_name(*parts: str) -> str:

@@ -63,16 +63,9 @@ def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None
     title_lines = figure.get_suptitle().count("\n") + 1
     lines = 1.1 * title_lines + rows + words.count("\n") + 1.4
     figure.set_size_inches(width, height + 0.18 * lines)
-    shown = figure.legend(
-        list(legend.values()),
-        list(legend),
-        loc="outside lower center",
-        ncols=columns,
-        title=words,
-        fontsize=9,
-        title_fontsize=SMALL,
-        handlelength=3.4,
-    )
+    sizes: dict[str, Any] = {"fontsize": 9, "title_fontsize": SMALL, "handlelength": 3.4}
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "title": words}
+    shown = figure.legend([*legend.values()], [*legend], **place, **sizes)
     shown.get_title().set_multialignment("center")
 
 
@@ -142,11 +135,6 @@ def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]
                 replace(own, label=label) if own else further_style(label, next(further))
             )
     return styles
-
-
-def return_words(statistic: str) -> str:
-    """What a statistic of the return is called on an axis."""
-    return f"return of an episode, {STATISTICS[statistic]}"
 
 
 def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", statistic: str = "mean") -> str:

@@ -164,14 +164,10 @@ def _marked(x: NDArray[np.float64], shift: float) -> list[int]:
 def _style(it: Curve) -> dict[str, Any]:
     color = REFERENCE if it.is_reference else it.style.color
     return {
-        "color": color,
-        "linestyle": it.style.line,
-        "marker": it.style.marker,
-        "markersize": 4,
+        "linestyle": it.style.line, "marker": it.style.marker, "markersize": 4, "color": color,
         "markerfacecolor": "white" if it.is_reference else color,
-        "linewidth": 1.0 if it.is_reference else 1.5,
-        "zorder": 2 if it.is_reference else 3,
-    }
+        "linewidth": 1.0 if it.is_reference else 1.5, "zorder": 2 if it.is_reference else 3,
+    }  # fmt: skip
 
 
 def _legend(panels: Sequence[Panel]) -> dict[str, Artist]:

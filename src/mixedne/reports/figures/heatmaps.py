@@ -19,8 +19,7 @@ from matplotlib.ticker import NullFormatter
 from mixedne.reports import style
 from mixedne.reports.figures import canvas
 from mixedne.reports.figures.canvas import LITERAL, SMALL, Named, in_order
-from mixedne.reports.style import SOLVERS
-from mixedne.reports.tables import BAND_SEEDS, Report, where
+from mixedne.reports.tables import BAND_SEEDS, STATISTICS, Report, where
 from mixedne.shifts import Axis
 
 RETURNS = "cividis"
@@ -114,6 +113,7 @@ def _place(value: float, among: Numbers) -> float:
 
 def draw_heatmaps(report: Report, statistic: str) -> Iterator[Named]:
     """A figure for each agent, δ and pair of axes, with their names."""
+    suffix = "" if statistic == "mean" else statistic
     keys = ["agent", "delta", "axis_x", "axis_y"]
     rows = where(report.maps, statistic=statistic)
     for (agent, delta, *axes), group in rows.group_by(keys, maintain_order=True):
@@ -122,9 +122,11 @@ def draw_heatmaps(report: Report, statistic: str) -> Iterator[Named]:
         for ways, words, tested in canvas.ways_of_testing(group):
             for part, part_words, shown in canvas.sheets(tested):
                 title = f"{style.game_words(agent, delta)}: {against}{words}{part_words}"
-                name = f"map-{style.method_name(agent, delta)}", x, y, *ways
-                name = style.safe_name(*name, style.statistic_name(statistic), part)
-                yield name, _draw(shown, title, statistic)
+                name = f"map-{style.method_name(agent, delta)}"
+                yield (
+                    style.safe_name(name, x, y, *ways, suffix, part),
+                    _draw(shown, title, statistic),
+                )
 
 
 @mpl.rc_context(LITERAL)
@@ -147,7 +149,7 @@ def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
     body.supxlabel(Axis.parse(rows["axis_x"][0]).label, fontsize=9)
     body.supylabel(Axis.parse(rows["axis_y"][0]).label, fontsize=9)
     seeds = canvas.seeds_note(rows, "Cells", statistic)
-    note = f"Colours: {canvas.return_words(statistic)}. {seeds}"
+    note = f"Colours: return of an episode, {STATISTICS[statistic]}. {seeds}"
     canvas.close_sheet(figure, _legend(rows, [*grid.flat], f"worse than {baseline}"), note)
     return figure
 
@@ -214,7 +216,7 @@ def draw_searches(report: Report) -> Iterator[Named]:
 def _order(panel: tuple[tuple[Any, ...], pl.DataFrame]) -> tuple[Any, ...]:
     """By which panels are sorted."""
     (agent, delta, solver, fixed, *_), _ = panel
-    order = [*SOLVERS, None, solver]
+    order = [*style.SOLVERS, None, solver]
     return str(agent), -(delta or 0.0), order.index(solver), str(fixed)
 
 

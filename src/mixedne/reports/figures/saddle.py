@@ -25,7 +25,7 @@ def write_figures(paths: pl.DataFrame, folder: Path) -> list[Path]:
     written = []
     for name in paths["objective"].unique(maintain_order=True):
         figure = draw(paths.filter(objective=name), OBJECTIVES[name])
-        for suffix in FORMATS:
+        for suffix in reversed(FORMATS):
             written.append(folder / f"{name}.{suffix}")
             save_figure(figure, written[-1], RC)
     return written

@@ -20,7 +20,7 @@ from mixedne.reports.figures import canvas
 from mixedne.reports.figures.canvas import Named, in_order
 from mixedne.reports.figures.curves import Curve, Panel, curves_by, draw_panels
 from mixedne.reports.style import SOLVERS
-from mixedne.reports.tables import METHOD, Report, where
+from mixedne.reports.tables import METHOD, STATISTICS, Report, where
 from mixedne.shifts import Axis
 
 TWO_PLAYER_DELTA = 0.1
@@ -48,6 +48,7 @@ class Choice:
 
 def draw_sweeps(report: Report, statistic: str) -> Iterator[Named]:
     """All figures of sweeps, with their names."""
+    suffix = "" if statistic == "mean" else statistic
     single = where(report.sweep_runs, statistic=statistic)
     published = report.published if statistic == "mean" else report.published.clear()
     for choice in _choices(where(report.sweeps, statistic=statistic)):
@@ -57,8 +58,8 @@ def draw_sweeps(report: Report, statistic: str) -> Iterator[Named]:
                 most = canvas.TASKS_ON_A_SHEET if choice.over_deltas else None
                 for part, part_words, shown in canvas.sheets(_comparable(tested, choice), most):
                     against = f"return against {style.short_axis(str(axis))}{words}{part_words}"
-                    name = choice.name, str(axis), *ways, style.statistic_name(statistic), part
-                    yield style.safe_name(*name), _draw(choice, shown, *others, against, statistic)
+                    name = style.safe_name(choice.name, str(axis), *ways, suffix, part)
+                    yield name, _draw(choice, shown, *others, against, statistic)
 
 
 def _choices(rows: pl.DataFrame) -> Iterator[Choice]:
@@ -78,14 +79,14 @@ def _agents_compared(rows: pl.DataFrame) -> Iterator[Choice]:
     """Every agent by MixedNE-LD, if it has it, and agents without a solver, which know no δ."""
     sampled = (pl.col("solver") == "mixedne-ld").fill_null(False)
     best = rows.filter(sampled | ~sampled.any().over("agent"))
-    alone, played = best.filter(solver=None), best.drop_nulls("solver")
+    alone, played = best.filter(pl.col("solver").is_null()), best.drop_nulls("solver")
     for (delta,), own in played.group_by("delta", maintain_order=True):
         both = pl.concat([own.sort(pl.col("agent") != "td3", maintain_order=True), alone])
         curves = pl.Series(CURVE, map(_with_agent, both.iter_rows(named=True)), pl.String)
         words = style.delta_words(delta)
         players = f"one player ({words})" if delta == 0 else f"two players with {words}"
         yield Choice(
-            f"agents-{style.delta_name(delta)}",
+            style.method_name("agents", delta),
             f"Agents compared, {players}",
             both.with_columns(curves),
             compared="agent",
@@ -155,7 +156,7 @@ def _draw(
     return draw_panels(
         panels,
         title=f"{choice.title}: {against}",
-        y=canvas.return_words(statistic),
+        y=f"return of an episode, {STATISTICS[statistic]}",
         note=canvas.seeds_note(rows, statistic=statistic) + choice.note,
         columns=len(deltas) if choice.over_deltas else 4,
         share_rows=choice.over_deltas,

@@ -9,19 +9,13 @@ import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError
+from mixedne.reports import style
 from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.files import Inputs, PlanInput, find, readable
 from mixedne.reports.inputs.methods import train_commands
 from mixedne.reports.inputs.published import published
 from mixedne.reports.inputs.training import learning, searches
-from mixedne.reports.style import (
-    CASE_STUDY,
-    list_words,
-    method_words,
-    number_words,
-    short_axis,
-    solver_words,
-)
+from mixedne.reports.style import list_words, method_words, short_axis
 from mixedne.reports.tables import Provenance, Report, Video
 from mixedne.saddle.objectives import OBJECTIVES
 from mixedne.saddle.tables import CASE, PATHS, mark_settings
@@ -36,12 +30,12 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
     swept, swept_runs = numbers.sweeps(runs)
     learned, learned_runs = learning(inputs, named)
     saddle = _saddle(inputs)
+    places = (readable(path.resolve().name) for path in paths)
     found = inputs.runs or inputs.plans or inputs.videos or saddle is not None or runs.height
     if inputs.problems and not found:
         raise InvalidInputError(f"nothing is left to report: {inputs.problems[0].rstrip('.')}")
     return Report(
-        title=title
-        or f"Robustness report: {list_words(readable(path.resolve().name) for path in paths)}",
+        title=title or f"Robustness report: {list_words(places)}",
         sweeps=swept,
         sweep_runs=swept_runs,
         maps=numbers.maps(runs),
@@ -82,7 +76,7 @@ def _saddle(inputs: Inputs) -> pl.DataFrame | None:
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
             for (*_, solver, inner), case in known.group_by(CASE):
                 steps = np.stack([*case["theta"], *case["omega"]])  # as many in each
-                if (solver, inner) not in CASE_STUDY or steps.ndim != 2 or steps.size == 0:
+                if (solver, inner) not in style.CASE_STUDY or steps.ndim != 2 or steps.size == 0:
                     raise ValueError("it is of no known solver, or has no steps")
             authors = config.get("settings") == "authors"
             tables.append(mark_settings(known, "authors" if authors else "paper"))
@@ -113,7 +107,7 @@ def _unfinished(plan: PlanInput) -> Iterator[str]:
     planned: dict[str, list[bool]] = {}
     for name, config in plan.runs.items():
         agent, solver, delta = (config.get(field) for field in ("agent", "solver", "delta"))
-        words = method_words(agent, solver_words(solver, agent), delta)
+        words = method_words(agent, style.solver_words(solver, agent), delta)
         there = (plan.folder / "runs" / name / "evaluation.parquet").is_file()
         planned.setdefault(f"{words} on {config['task']}", []).append(there)
     lacking = [
@@ -171,7 +165,7 @@ def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Pr
         versions=tuple(dict.fromkeys(filter(None, map(_versions, versions)))),
         machines=tuple(dict.fromkeys(machines)),
         seeds=tuple(
-            (method_words(agent, label, delta), number_words(own))
+            (method_words(agent, label, delta), style.number_words(own))
             for agent, label, delta, own in seeds.iter_rows()
         ),
         sources=tuple(dict.fromkeys(map(str, paths))),

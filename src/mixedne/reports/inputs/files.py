@@ -147,15 +147,9 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
             choices = [it for it in read_json(chosen)["choices"] if isinstance(it, dict)]
     nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
     tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
-    return PlanInput(
-        name=file.stem,
-        folder=path,
-        runs=runs,
-        evaluations=evaluations,
-        command=methods.study_command(document, path),
-        choices=choices,
-        compares=chosen.exists() or (nominal and tried_several),
-    )
+    command = methods.study_command(document, path)
+    compares = chosen.exists() or (nominal and tried_several)
+    return PlanInput(file.stem, path, runs, evaluations, command, choices, compares)
 
 
 def _is_nominal(grid: Document) -> bool:

@@ -182,9 +182,14 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
     """One number a method and sweep, with its comparison to the baseline of its agent and δ."""
     rows = _all_sweeps(runs)
     place = ["identity", *GROUP, "x"]
-    scores = _scores(rows.join(common_shifts(rows), on=place, how="semi", nulls_equal=True))
-    if scores.is_empty():
+    rows = rows.join(common_shifts(rows), on=place, how="semi", nulls_equal=True)
+    if rows.is_empty():
         return pl.DataFrame(schema=SUMMARY)
+    # Each run's mean, worst and CVaR of its mean returns at its shifts.
+    run = ["identity", *(name for name in _KEY if name != "statistic")]
+    scores = statistics.over_shifts(rows.drop("episodes"), run, value="mean").rename(STATISTICS)
+    measures = [*STATISTICS.values()]
+    scores = scores.unpivot(measures, index=[*run, "shifts"], variable_name="statistic")
     groups = scores.group_by(_KEY, maintain_order=True)
     lists = groups.agg(pl.col("shifts").first(), pl.col("value").alias("scores"))
     middles = [Bootstrap().interquartile_mean([it]) for it in statistics.arrays(lists["scores"])]
@@ -223,13 +228,6 @@ def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
     left = rows.join(common_shifts(rows), on=run, how="anti", nulls_equal=True)
     for (task, axis), own in left.group_by("task", "axis", maintain_order=True):
         yield str(task), str(axis), own["run"].to_list()
-
-
-def _scores(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each run's mean, worst and CVaR of its mean returns at its shifts."""
-    key = ["identity", *(name for name in _KEY if name != "statistic")]
-    scores = statistics.over_shifts(rows.drop("episodes"), key, value="mean").rename(STATISTICS)
-    return scores.unpivot([*STATISTICS.values()], index=[*key, "shifts"], variable_name="statistic")
 
 
 def _pairs(table: pl.DataFrame) -> pl.DataFrame:
