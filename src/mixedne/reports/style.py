@@ -8,12 +8,8 @@ from typing import Any
 from mixedne import names
 
 RC: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
+    **{"font.size": 9, "legend.frameon": False, "savefig.dpi": 200, "pdf.fonttype": 42},
+    **{"axes.spines.top": False, "axes.spines.right": False},
 }
 """Matplotlib settings, applied with ``rc_context`` so that nothing global changes."""
 

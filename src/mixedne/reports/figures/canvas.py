@@ -23,12 +23,8 @@ LITERAL: dict[Any, Any] = {**RC, "text.parse_math": False}
 """A dollar sign in a name is drawn as one, and starts no formula."""
 
 FORMATS = ("pdf", "png")
-
-SMALL = 8
-"""Points, of notes and of titles in narrow panels."""
-
-TASKS_ON_A_SHEET = 4
-"""Where a task has a row of its own, as many as a printed page holds at a readable size."""
+SMALL = 8  # points, of notes and of titles in narrow panels
+TASKS_ON_A_SHEET = 4  # rows that a printed page holds at a readable size
 
 NICE = (1, 0.5, 2, 0.1, 10, 0.25, 4, 0.2, 5, 1.5, 0.75, 3, 0.05, 20, 8, 1.25, 0.01, 100, 0.9, 1.1)
 """Ticks of axes that hold multiples, the most welcome first."""
@@ -98,14 +94,11 @@ def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.Dat
     """
     several = {name: rows[name].n_unique() > 1 for name in ("acting", "mass_mode")}
     for (acting, mode), group in rows.group_by(*several, maintain_order=True):
-        names, words = [], ""
-        if several["acting"]:
-            names.append(str(acting or "acting-unknown"))
-            words += f", {ACTING.get(acting) or acting}"
-        if several["mass_mode"]:
-            names.append(str(mode or "mode-unknown"))
-            words += f", masses scaled in the mode “{mode or 'not known'}”"
-        yield names, words, group
+        scaled = f"masses scaled in the mode “{mode or 'not known'}”"
+        names = {"acting": acting or "acting-unknown", "mass_mode": mode or "mode-unknown"}
+        words = {"acting": ACTING.get(acting) or acting, "mass_mode": scaled}
+        told = [name for name, differs in several.items() if differs]
+        yield [str(names[it]) for it in told], "".join(f", {words[it]}" for it in told), group
 
 
 def in_order(table: pl.DataFrame, column: str) -> list[Any]:
@@ -119,12 +112,10 @@ def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]
     The plain label of a solver, or else its first, gets the solver's own style, and all others
     one of the further ones.
     """
-    order = [*SOLVERS]
 
     def place(method: tuple[str, str]) -> tuple[int, bool]:
         solver, label = method
-        rank = order.index(solver) if solver in SOLVERS else len(order)
-        return rank, label != solver_words(solver)
+        return [*SOLVERS, solver].index(solver), label != solver_words(solver)
 
     styles: dict[str, Style] = {}
     unused, further = dict(SOLVERS), itertools.count()

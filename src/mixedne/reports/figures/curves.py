@@ -22,11 +22,8 @@ from mixedne.reports.tables import BAND_SEEDS, where
 SIZES = {1: (5.2, 3.4), 2: (3.7, 2.7), 3: (3.0, 2.3), 4: (2.5, 2.0)}
 """Width and height of a panel in inches, by the number of columns."""
 
-RUN = "run"
-"""The label of single runs; legends do not show it."""
-
-REFERENCE = "0.5"
-"""The grey of curves that are not the runs' own."""
+RUN = "run"  # the label of single runs; legends do not show it
+REFERENCE = "0.5"  # the grey of curves that are not the runs' own
 
 
 @dataclass(frozen=True)
@@ -38,10 +35,8 @@ class Curve:
     style: Style
     low: ArrayLike = ()
     high: ArrayLike = ()
-    runs: Sequence[tuple[ArrayLike, ArrayLike]] = ()
-    """Single runs, drawn thin."""
-    is_reference: bool = False
-    """Whether it is drawn in grey: published, or the best that is possible."""
+    runs: Sequence[tuple[ArrayLike, ArrayLike]] = ()  # single runs, drawn thin
+    is_reference: bool = False  # drawn in grey: published, or the best that is possible
 
 
 @dataclass(frozen=True)
@@ -49,13 +44,11 @@ class Panel:
     """One pair of axes."""
 
     title: str
-    label: str
-    """What runs along."""
+    label: str  # what runs along
     curves: Sequence[Curve]
     kind: Literal["plain", "multiples", "counts", "log counts"] = "plain"
     """Multiples have a logarithmic axis, counts are written as 200k."""
-    training: float | None = None
-    """Where the runs were trained."""
+    training: float | None = None  # where the runs were trained
 
 
 def curves_by(

@@ -22,16 +22,11 @@ from mixedne.reports.figures.canvas import LITERAL, SMALL, Named, in_order
 from mixedne.reports.tables import BAND_SEEDS, STATISTICS, Report, where
 from mixedne.shifts import Axis
 
-RETURNS = "cividis"
-"""From dark to light: the same to the colour-blind, and in grey."""
+RETURNS = "cividis"  # from dark to light: the same to the colour-blind, and in grey
+DIFFERENCES = "PuOr"  # orange below zero, purple above; told apart by the colour-blind
 
-DIFFERENCES = "PuOr"
-"""Orange below zero, purple above; told apart by the colour-blind."""
-
-NO_NUMBER: dict[str, Any] = {
-    "facecolor": "0.88", "edgecolor": "0.55", "hatch": "//////", "linewidth": 0.0,
-}  # fmt: skip
-"""What shows through where there is no number."""
+# What shows through where there is no number.
+NO_NUMBER: dict[str, Any] = {"facecolor": "0.88", "edgecolor": "0.55", "hatch": "//////", "lw": 0.0}
 
 NOMINAL_MARK: dict[str, Any] = {
     "marker": "o", "color": "white", "markeredgecolor": "black", "markersize": 5, "linewidth": 0,
@@ -40,9 +35,6 @@ NOMINAL_MARK: dict[str, Any] = {
 BELOW_MARK: dict[str, Any] = {"marker": ".", "color": "black", "markersize": 2.5, "linewidth": 0}
 """In cells where the baseline is better: the two sides of the scale differ in grey as well."""
 
-PANEL = ["agent", "delta", "solver", "fixed", "setting_x", "setting_y"]
-"""The columns whose values name a panel of a search."""
-
 MARKS: dict[str, dict[str, Any]] = {
     "chosen": {"edgecolor": "#D55E00", "linewidth": 2.6, "linestyle": "-", "fill": False},
     "paper": {"edgecolor": "black", "linewidth": 1.6, "linestyle": (0, (3, 1.5)), "fill": False},
@@ -50,7 +42,6 @@ MARKS: dict[str, dict[str, Any]] = {
 """The frame around a cell of a search, by the column that says it."""
 
 RETURN = "return in the task itself"
-
 Numbers = Sequence[float]
 
 
@@ -222,7 +213,8 @@ def _order(panel: tuple[tuple[Any, ...], pl.DataFrame]) -> tuple[Any, ...]:
 
 @mpl.rc_context(LITERAL)
 def _draw_search(rows: pl.DataFrame, title: str) -> Figure:
-    groups = sorted(rows.group_by(PANEL, maintain_order=True), key=_order)
+    panel = ["agent", "delta", "solver", "fixed", "setting_x", "setting_y"]
+    groups = sorted(rows.group_by(panel, maintain_order=True), key=_order)
     columns = min(3, len(groups))
     lines = -(-len(groups) // columns)
     norm = color_scale([np.ma.masked_invalid(rows["value"].fill_null(np.nan).to_numpy())])

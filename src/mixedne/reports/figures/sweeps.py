@@ -23,11 +23,8 @@ from mixedne.reports.style import SOLVERS
 from mixedne.reports.tables import METHOD, STATISTICS, Report, where
 from mixedne.shifts import Axis
 
-TWO_PLAYER_DELTA = 0.1
-"""Of the baselines in the introduction's claim: the paper compares them at this δ."""
-
-CURVE = "curve"
-"""The column with a row's name in the legend."""
+TWO_PLAYER_DELTA = 0.1  # of the baselines in the introduction's claim, in the paper
+CURVE = "curve"  # the column with a row's name in the legend
 
 
 @dataclass(frozen=True)
@@ -36,14 +33,10 @@ class Choice:
 
     name: str
     title: str
-    rows: pl.DataFrame
-    """With the column :data:`CURVE`."""
-    over_deltas: bool = False
-    """Whether δ has columns of panels."""
-    compared: str | None = None
-    """A column: only tasks that have several of its values are shown."""
-    note: str = ""
-    """Which methods were taken, and why."""
+    rows: pl.DataFrame  # with the column CURVE
+    over_deltas: bool = False  # whether δ has columns of panels
+    compared: str | None = None  # a column: tasks that have several of its values are shown
+    note: str = ""  # which methods were taken, and why
 
 
 def draw_sweeps(report: Report, statistic: str) -> Iterator[Named]:

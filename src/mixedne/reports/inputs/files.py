@@ -31,32 +31,23 @@ class PlanInput:
 
     name: str
     folder: Path
-    runs: dict[str, Document]
-    """Configurations by the name of their run folder."""
-    evaluations: dict[str, list[Document]]
-    """The grids that each run is evaluated on."""
-    command: str | None
-    """How to start it again, as far as its file says."""
-    choices: list[Document]
-    """What it chose, if it is a search."""
-    compares: bool
-    """Whether its runs are only compared with each other, in the nominal world: a search."""
+    runs: dict[str, Document]  # configurations by the name of their run folder
+    evaluations: dict[str, list[Document]]  # the grids that each run is evaluated on
+    command: str | None  # how to start it again, as far as its file says
+    choices: list[Document]  # what it chose, if it is a search
+    compares: bool  # whether its runs are only compared, in the nominal world: a search
 
 
 @dataclass
 class Inputs:
     """Everything that lies at the paths."""
 
-    runs: dict[Path, Document] = field(default_factory=dict)
-    """By folder, what their ``config.json`` says."""
-    tables: list[Path] = field(default_factory=list)
-    """Evaluation tables beside the runs' own."""
+    runs: dict[Path, Document] = field(default_factory=dict)  # by folder, its config.json
+    tables: list[Path] = field(default_factory=list)  # evaluation tables beside the runs' own
     plans: list[PlanInput] = field(default_factory=list)
-    saddles: dict[Path, Document] = field(default_factory=dict)
-    """Those of the case study, likewise."""
+    saddles: dict[Path, Document] = field(default_factory=dict)  # case studies, as runs
     videos: list[Path] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    """One sentence for each thing that could not be read."""
+    problems: list[str] = field(default_factory=list)  # a sentence for each that cannot be read
 
     @contextlib.contextmanager
     def noting(self, sentence: str) -> Iterator[None]:
@@ -105,7 +96,7 @@ def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
         return _find_config(path, found)
     plans = sorted((path / "studies").glob("*.json"))
     for file in (it for it in plans if not it.stem.endswith("-chosen")):
-        with found.noting(f"The plan {file.name} cannot be read and is left out."):
+        with found.noting(f"The plan {readable(file.name)} cannot be read and is left out."):
             found.plans.append(_plan(path, file, found))
     seen = (path / "studies").is_dir()
     places = [path / "runs", path] if (path / "runs").is_dir() else [path]
@@ -138,18 +129,20 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
     document = read_json(file)
     runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
     evaluations = {run["run"]: [*map(dict, run["evaluations"])] for run in document["runs"]}
-    are_names = (0 < len(it) < 256 and it == Path(it).name and it.isprintable() for it in runs)
-    if not (all(are_names) and all(map(methods.is_sensible, runs.values()))):
+    names = (it == Path(it).name != ".." and 0 < len(it) < 256 and it.isprintable() for it in runs)
+    if not (all(names) and all(map(methods.is_sensible, runs.values()))):
         raise ValueError("it says what makes no sense")
     chosen, choices = file.with_name(f"{file.stem}-chosen.json"), []
     if chosen.exists():
-        with found.noting(f"The choices in {chosen.name} cannot be read and are left out."):
+        with found.noting(
+            f"The choices in {readable(chosen.name)} cannot be read and are left out."
+        ):
             choices = [it for it in read_json(chosen)["choices"] if isinstance(it, dict)]
     nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
     tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
     command = methods.study_command(document, path)
     compares = chosen.exists() or (nominal and tried_several)
-    return PlanInput(file.stem, path, runs, evaluations, command, choices, compares)
+    return PlanInput(readable(file.stem), path, runs, evaluations, command, choices, compares)
 
 
 def _is_nominal(grid: Document) -> bool:

@@ -28,14 +28,9 @@ GROUP = ("task", "agent", "axis", "acting", "mass_mode")
 """Runs are compared within these, on the same shifts."""
 
 BASELINE = "gad"
-
-MANNER = ("formulation", "preset")
-"""In what a method and its baseline agree, besides task, agent, δ and how they were tested."""
-
 IMPROVEMENT = ("improvement", "improvement_low", "improvement_high")
 
-_KEY = [*METHOD, *MANNER, "axis", "statistic"]
-_TYPES = {**SUMMARY, **dict.fromkeys(MANNER, pl.String)}
+_KEY = [*METHOD, "formulation", "preset", "axis", "statistic"]
 
 
 def read_runs(inputs: Inputs) -> pl.DataFrame:
@@ -46,12 +41,10 @@ def read_runs(inputs: Inputs) -> pl.DataFrame:
     tables: list[pl.DataFrame] = []
     identities: dict[str, str] = {}  # of policies that lie in run folders
     for folder, config in inputs.reported.items():
-        table, own = (
-            read_evaluation(folder / "evaluation.parquet", inputs),
-            methods.identity(config),
-        )
-        identities |= dict.fromkeys(table["policy"].drop_nulls(), own)
-        tables.append(_means(table).with_columns(identity=pl.lit(own)))
+        table = read_evaluation(folder / "evaluation.parquet", inputs)
+        identity = methods.identity(config)
+        identities |= dict.fromkeys(table["policy"].drop_nulls(), identity)
+        tables.append(_means(table).with_columns(identity=pl.lit(identity)))
     for path in inputs.tables:
         means = _means(read_evaluation(path, inputs))
         tables.append(means.with_columns(_identities(means, identities, inputs)))
@@ -65,13 +58,11 @@ def read_runs(inputs: Inputs) -> pl.DataFrame:
     named = labels(inputs, runs)
     words = pl.Series("label", [named[each] for each in runs["identity"]], pl.String)
     # Seeds are the repetitions: of several runs of one method with the same, the first counts.
-    first = (
-        pl.col("identity").first().over(*statistics.TASK, "agent", "label", "delta", "train_seed")
-    )
+    method = [*statistics.TASK, "agent", "label", "delta", "train_seed"]
+    is_first = pl.col("identity") == pl.col("identity").first().over(method)
     known = pl.col("agent").is_not_null() & pl.col("train_seed").is_not_null()
-    own = ~known | (pl.col("identity") == first)
     said = "A training seed must stand for one run of a method: left out, as others have the same: "
-    return _keep(runs.with_columns(words), own, inputs, said + "{}.")
+    return _keep(runs.with_columns(words), ~known | is_first, inputs, said + "{}.")
 
 
 def labels(inputs: Inputs, runs: pl.DataFrame) -> dict[str, str]:

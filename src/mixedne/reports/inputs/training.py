@@ -13,17 +13,13 @@ from mixedne.evaluation.statistics import nominal_returns
 from mixedne.names import CHOICES
 from mixedne.reports.inputs import methods
 from mixedne.reports.inputs.files import Inputs, PlanInput, read_evaluation, readable
+from mixedne.reports.inputs.methods import Config
 from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
 from mixedne.reports.tables import LEARNING, LEARNING_RUNS, OVER_SEEDS, SEARCHES, TRAINED
 from mixedne.shifts import is_nominal
 from mixedne.training.metrics import read_metrics
 
-POINTS = 60
-"""Training returns of a run are averaged into at most so many stretches of equal length."""
-
-ACROSS = ("sigma", "eta")
-UP = ("sigma0", "eta", "inner_steps")
-"""Which settings run along a map and up, the first that were searched."""
+POINTS = 60  # training returns are averaged into at most so many stretches of equal length
 
 _NUMBERS = ("step", "updates", "samples", "inner_steps", "seconds", "return_mean", "mass", "rho")
 
@@ -134,13 +130,12 @@ def _tried(plan: PlanInput, inputs: Inputs) -> Iterator[dict[str, Any]]:
                 yield {"study": plan.name, **place, "value": reached}
 
 
-def _place(
-    config: Mapping[str, Any], searched: list[str], choice: Mapping[str, Any]
-) -> dict[str, Any]:
+def _place(config: Config, searched: list[str], choice: Config) -> dict[str, Any]:
     """Where a configuration stands on the map."""
     numbers = [name for name in searched if type(config[name]) in (int, float)]
-    across = next((name for name in (*ACROSS, *numbers) if name in numbers), None)
-    up = next((name for name in UP if name in numbers and name != across), None)
+    along, upwards = ("sigma", "eta", *numbers), ("sigma0", "eta", "inner_steps")
+    across = next((name for name in along if name in numbers), None)
+    up = next((name for name in upwards if name in numbers and name != across), None)
     rest = [name for name in searched if name not in (across, up)]
 
     def agrees(values: Any) -> bool:
@@ -169,7 +164,7 @@ def _nominal_return(plan: PlanInput, run: str, inputs: Inputs) -> float | None:
     return float(found["mean_return"][0])
 
 
-def _episode_seeds(grid: Mapping[str, Any]) -> list[int] | None:
+def _episode_seeds(grid: Config) -> list[int] | None:
     """The seeds of a grid's episodes; None where a plan does not say them, or absurdly many."""
     seed, episodes = grid.get("seed"), grid.get("episodes")
     if type(seed) is not int or type(episodes) is not int or seed < 0 or episodes > 100_000:

@@ -38,21 +38,13 @@ SCRIPTS = tuple(
 )
 """Joined in this order."""
 
-STYLES = ("page.css", "sections.css", "media.css")
-"""Later ones may overrule earlier ones."""
-
-VIDEO_BYTES = 3_800_000
-"""So many bytes of videos are put into the page; further ones are only named."""
-
-PAGE_BYTES = 9_500_000
-"""The table of single runs is left out of a page that would become larger with it."""
+STYLES = ("page.css", "sections.css", "media.css")  # later ones may overrule earlier ones
+VIDEO_BYTES = 3_800_000  # of videos that are put into the page; further ones are only named
+PAGE_BYTES = 9_500_000  # the table of single runs is left out of a page larger than that
 
 
-VALUES, POINTS = 160, 320
-"""At most so many steps of the case study's values, and points of a path."""
-
-BAND = {"middle": 0.5, "low": 0.05, "high": 0.95}
-"""Quantiles over seeds."""
+VALUES, POINTS = 160, 320  # at most so many steps of the case study's values, points of a path
+BAND = {"middle": 0.5, "low": 0.05, "high": 0.95}  # quantiles over seeds
 
 
 def write_page(report: Report, path: Path) -> None:
