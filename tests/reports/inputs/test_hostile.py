@@ -18,7 +18,7 @@ from mixedne.reports.inputs.collect import collect
 from mixedne.reports.page import write_page
 from mixedne.reports.tables import Report
 from probes.report import sample_report
-from probes.tables import pretend_evaluated, shifts
+from probes.tables import config_of, pretend_evaluated, shifts
 
 SWEEP = shifts(mass=(0.5, 1.0))
 TABLE, METRICS, CONFIG = "evaluation.parquet", "metrics.jsonl", "config.json"
@@ -44,8 +44,8 @@ def with_field(name: str, value: str) -> Damage:
     """Put a text in the place of a field of ``config.json``."""
 
     def damage(run: Path) -> None:
-        config = {**json.loads((run / CONFIG).read_text()), name: "@"}
-        (run / CONFIG).write_text(json.dumps(config).replace('"@"', value))
+        text = json.dumps({**config_of(run), name: "@"})
+        (run / CONFIG).write_text(text.replace('"@"', value))
 
     return damage
 
@@ -81,7 +81,8 @@ NO_CURVE = f"bad/{METRICS} is damaged: its learning curve is left out."
         (with_field("eta", "[" * 900 + "]" * 900), NO_CONFIG),
         (with_field("eta", "[" * 100_000), NO_CONFIG),
         (with_field("task", '"\\ud800"'), NO_CONFIG),
-        (lambda run: (run / METRICS).write_text('{"kind": "training"'), NO_CURVE),
+        (with_field("sha256", '"0"'), NO_CONFIG),
+        (lambda run: (run / METRICS).write_text('{"kind": "training"\n'), NO_CURVE),
         (lambda run: (run / METRICS).write_bytes(b"\xff\xfe\n"), NO_CURVE),
         (lambda run: (run / METRICS).write_text("[" * 100_000 + "\n"), NO_CURVE),
         (as_folder(METRICS), NO_CURVE),
@@ -161,7 +162,8 @@ def test_a_case_study_is_checked(tmp_path: Path, damage: dict[str, list[object]]
     whole = sample_report().saddle
     assert whole is not None
     two = whole.filter(pl.col("solver") == "mixedne-ld").head(2)
-    for name, changed in (("good", {}), ("bad", damage)):
+    none: dict[str, list[object]] = {}
+    for name, changed in (("good", none), ("bad", damage)):
         (tmp_path / name).mkdir()
         (tmp_path / name / CONFIG).write_text('{"kind": "saddle"}')
         columns = [
@@ -176,7 +178,7 @@ def test_a_case_study_is_checked(tmp_path: Path, damage: dict[str, list[object]]
 
 def test_a_plan_names_runs_of_its_own_folder(runs: Path) -> None:
     (runs.parent / "studies").mkdir()
-    config = json.loads((runs / "good" / CONFIG).read_text())
+    config = config_of(runs / "good")
     for number, name in enumerate(("../../good", "a\0b", "", "..")):
         plan = {"runs": [{"run": name, "configuration": config, "evaluations": []}]}
         (runs.parent / "studies" / f"{number}.json").write_text(json.dumps(plan))

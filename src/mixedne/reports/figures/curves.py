@@ -25,6 +25,9 @@ SIZES = {1: (5.2, 3.4), 2: (3.7, 2.7), 3: (3.0, 2.3), 4: (2.5, 2.0)}
 RUN = "run"  # the label of single runs; legends do not show it
 REFERENCE = "0.5"  # the grey of curves that are not the runs' own
 
+Kind = Literal["plain", "multiples", "counts", "log counts"]
+"""Of a horizontal axis. Multiples have a logarithmic one, counts are written as 200k."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -46,8 +49,7 @@ class Panel:
     title: str
     label: str  # what runs along
     curves: Sequence[Curve]
-    kind: Literal["plain", "multiples", "counts", "log counts"] = "plain"
-    """Multiples have a logarithmic axis, counts are written as 200k."""
+    kind: Kind = "plain"
     training: float | None = None  # where the runs were trained
 
 

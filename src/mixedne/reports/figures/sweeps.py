@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from mixedne.reports import style
 from mixedne.reports.figures import canvas
 from mixedne.reports.figures.canvas import Named, in_order
-from mixedne.reports.figures.curves import Curve, Panel, curves_by, draw_panels
-from mixedne.reports.style import SOLVERS
+from mixedne.reports.figures.curves import Curve, Kind, Panel, curves_by, draw_panels
 from mixedne.reports.tables import METHOD, STATISTICS, Report, where
 from mixedne.shifts import Axis
 
@@ -135,6 +134,7 @@ def _draw(
     method = rows.select(*METHOD, CURVE).unique()
     single = single.join(method, on=[*METHOD], nulls_equal=True, maintain_order="left")
     axis = Axis.parse(rows["axis"][0])
+    kind: Kind = "multiples" if axis.log_axis else "plain"
     deltas = sorted(rows["delta"].unique(), key=lambda it: (it is None, it))
     places: list[dict[str, Any]] = [{"task": task} for task in in_order(rows, "task")]
     if choice.over_deltas:
@@ -144,7 +144,7 @@ def _draw(
         words = f", {style.delta_words(place['delta'])}" if choice.over_deltas else ""
         grey = _published(where(own, **place), with_agent=choice.compared == "agent")
         curves = curves_by(CURVE, where(rows, **place), where(single, **place), styles)
-        title, kind = place["task"] + words, "multiples" if axis.log_axis else "plain"
+        title = place["task"] + words
         panels.append(Panel(title, axis.label, [*grey, *curves], kind, axis.nominal))
     return draw_panels(
         panels,
@@ -158,11 +158,12 @@ def _draw(
 
 def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
     """Curves of others, in grey, with the marks of their solvers and the name of their source."""
-    styles, labels = {}, []
+    styles: dict[str, style.Style] = {}
+    labels: list[str] = []
     for row in rows.iter_rows(named=True):
         words = _with_agent(row) if with_agent else row["label"]
         labels.append(f"{words} ({row['source']})")
-        look = SOLVERS.get(row["solver"] or "sac", SOLVERS["sac"])
+        look = style.SOLVERS.get(row["solver"] or "sac", style.SOLVERS["sac"])
         styles[labels[-1]] = replace(look, label=labels[-1])
     named = rows.with_columns(pl.Series(CURVE, labels, pl.String))
     return curves_by(CURVE, named, None, styles)
@@ -193,7 +194,7 @@ def _draw_learning(rows: pl.DataFrame, single: pl.DataFrame, title: str, *, is_v
     }
     panels = []
     for task, (x, (label, scale)) in product(in_order(rows, "task"), axes.items()):
-        kind = "plain" if x == "seconds" else "log counts" if is_vpg else "counts"
+        kind: Kind = "plain" if x == "seconds" else "log counts" if is_vpg else "counts"
         own = where(rows, task=task), where(single, task=task)
         panels.append(Panel(task, label, curves_by("label", *own, styles, x=x, scale=scale), kind))
     return draw_panels(

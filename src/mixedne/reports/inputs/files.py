@@ -5,6 +5,7 @@ a sentence of what is missing, and the rest is reported.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -132,7 +133,8 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
     names = (it == Path(it).name != ".." and 0 < len(it) < 256 and it.isprintable() for it in runs)
     if not (all(names) and all(map(methods.is_sensible, runs.values()))):
         raise ValueError("it says what makes no sense")
-    chosen, choices = file.with_name(f"{file.stem}-chosen.json"), []
+    chosen = file.with_name(f"{file.stem}-chosen.json")
+    choices: list[Document] = []
     if chosen.exists():
         with found.noting(
             f"The choices in {readable(chosen.name)} cannot be read and are left out."
@@ -183,6 +185,10 @@ def read_json(path: Path) -> Any:
 
     document = json.loads(path.read_bytes())
     check(document, 0)
+    written = document.pop("sha256", None) if isinstance(document, dict) else None
+    content = json.dumps(document, sort_keys=True).encode()
+    if written not in (None, hashlib.sha256(content).hexdigest()):
+        raise ValueError("its content does not match its digest")
     return document
 
 

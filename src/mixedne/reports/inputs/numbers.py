@@ -244,8 +244,8 @@ def _improvement(pairs: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """How often runs of a method beat those of its baseline, over all tasks in each group."""
     groups = pairs.group_by(key, maintain_order=True).agg("scores", "its_scores")
     estimates = [
-        Bootstrap().improvement([*zip(*map(statistics.arrays, lists), strict=True)])
-        for lists in zip(groups["scores"], groups["its_scores"], strict=True)
+        Bootstrap().improvement([(x.to_numpy(), y.to_numpy()) for x, y in zip(xs, ys, strict=True)])
+        for xs, ys in zip(groups["scores"], groups["its_scores"], strict=True)
     ]
     return groups.drop("its_scores").with_columns(
         statistics.estimate_columns("improvement", estimates)

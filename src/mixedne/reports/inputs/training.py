@@ -63,7 +63,7 @@ def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
         """Put what had been spent by each step beside it; VPG's steps become samples."""
         at = frame["step"].to_numpy()
         sampled = np.interp(at, counted["step"], counted["samples"]) if len(counted) else at
-        known = {
+        known: dict[str, Any] = {
             name: np.interp(at, steps, values) if len(steps) else [None] * len(at)
             for name, values in (("updates", np.cumsum(inner)), ("seconds", seconds))
         }

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from mixedne.files import write_beside
 from mixedne.reports import style, tables
-from mixedne.reports.style import PLAYERS, short_axis
 from mixedne.reports.tables import METHOD, Report, Video
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES
 from mixedne.saddle.tables import CASE, START
@@ -101,7 +100,7 @@ def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
         "intervals": tables.INTERVALS,
         "bandSeeds": tables.BAND_SEEDS,
         "intervalSeeds": tables.INTERVAL_SEEDS,
-        "players": PLAYERS,
+        "players": style.PLAYERS,
         "axes": axes(report),
         "styles": styles(),
         "caseStyles": case_styles(),
@@ -170,7 +169,7 @@ def axes(report: Report) -> dict[str, Any]:
     return {
         str(axis): {
             "label": axis.label,
-            "short": short_axis(str(axis)),
+            "short": style.short_axis(str(axis)),
             "nominal": axis.nominal,
             "log": axis.log_axis,
         }
@@ -230,7 +229,7 @@ def _values(value: NDArray[np.float64]) -> pl.DataFrame:
     seeds, length = value.shape
     steps = np.unique(np.geomspace(1, max(length - 1, 1), VALUES).round().astype(int))
     steps = steps[steps < length]
-    rows = np.quantile(value[:, steps], [*BAND.values()], axis=0)
+    rows: Any = np.quantile(value[:, steps], [*BAND.values()], axis=0)
     nulls = [[None] * len(steps)] * len(BAND)
     shown = zip(BAND, rows if seeds > 1 else nulls, strict=True)
     band = {name: pl.Series(name, row, pl.Float64) for name, row in shown}
