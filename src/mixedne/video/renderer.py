@@ -173,8 +173,6 @@ def _gl_errors() -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).strip().split("\n")[0] or type(error).__name__).rstrip(".")
-        # What brings OpenGL without a display to Debian and Ubuntu; either alone is not enough.
-        packages = "apt install libegl1 libgl1"
-        raise InvalidInputError(
-            f"videos need OpenGL ({packages}), which cannot be used here: {reason}"
-        ) from None
+        # Debian and Ubuntu need both packages to draw without a display.
+        said = "videos need OpenGL (apt install libegl1 libgl1), which cannot be used here"
+        raise InvalidInputError(f"{said}: {reason}") from None

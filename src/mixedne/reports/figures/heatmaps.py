@@ -54,13 +54,11 @@ def cells(rows: pl.DataFrame, xs: Numbers, ys: Numbers) -> np.ma.MaskedArray:
     return np.ma.masked_invalid(values)
 
 
-def color_scale(
-    tables: Sequence[np.ma.MaskedArray], *, zero_in_the_middle: bool = False
-) -> Normalize:
-    """From the lowest to the highest number."""
+def color_scale(tables: Sequence[np.ma.MaskedArray], *, around_zero: bool = False) -> Normalize:
+    """From the lowest to the highest number, or as far below zero as above."""
     numbers = np.concatenate([np.empty(0), *map(np.ma.compressed, tables)])
     low, high = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
-    if zero_in_the_middle:
+    if around_zero:
         most = max(-low, high) or 1.0
         return Normalize(-most, most)
     return Normalize(low, high) if high > low else Normalize(low - 0.5, high + 0.5)
@@ -153,7 +151,7 @@ def _draw_row(
     returns = [cells(where(rows, label=label), xs, ys) for label in labels]
     base = labels.index(baseline)
     differences = [it - returns[base] for place, it in enumerate(returns) if place != base]
-    scales = color_scale(returns), color_scale(differences, zero_in_the_middle=True)
+    scales = color_scale(returns), color_scale(differences, around_zero=True)
     parts = (
         (line[: len(labels)], returns, scales[0], RETURNS, "return"),
         (line[len(labels) :], differences, scales[1], DIFFERENCES, "difference"),

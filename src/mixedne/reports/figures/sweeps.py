@@ -58,11 +58,11 @@ def _choices(rows: pl.DataFrame) -> Iterator[Choice]:
     """Solvers side by side, at one δ and at all; agents; and one player beside two."""
     named = rows.with_columns(pl.col("label").alias(CURVE))
     for (agent, delta), own in named.group_by("agent", "delta", maintain_order=True):
-        yield Choice(
-            f"sweep-{style.method_name(agent, delta)}", style.game_words(agent, delta), own
-        )
+        name = f"sweep-{style.method_name(agent, delta)}"
+        yield Choice(name, style.game_words(agent, delta), own)
     for (agent,), own in named.group_by("agent", maintain_order=True):
-        yield Choice(f"sweep-{agent or 'unknown'}-deltas", style.agent_words(agent), own, True)
+        name = f"sweep-{agent or 'unknown'}-deltas"
+        yield Choice(name, style.agent_words(agent), own, over_deltas=True)
     yield from _agents_compared(rows)
     yield from _one_player(rows)
 
@@ -77,12 +77,8 @@ def _agents_compared(rows: pl.DataFrame) -> Iterator[Choice]:
         curves = pl.Series(CURVE, map(_with_agent, both.iter_rows(named=True)), pl.String)
         words = style.delta_words(delta)
         players = f"one player ({words})" if delta == 0 else f"two players with {words}"
-        yield Choice(
-            style.method_name("agents", delta),
-            f"Agents compared, {players}",
-            both.with_columns(curves),
-            compared="agent",
-        )
+        name, title = style.method_name("agents", delta), f"Agents compared, {players}"
+        yield Choice(name, title, both.with_columns(curves), compared="agent")
 
 
 def _with_agent(method: Mapping[str, Any]) -> str:
@@ -99,13 +95,9 @@ def _one_player(rows: pl.DataFrame) -> Iterator[Choice]:
     players = pl.when(alone).then(pl.lit(", one player (δ = 0)")).otherwise(two)
     named = rows.filter(alone | robust).with_columns((pl.col("label") + players).alias(CURVE))
     for (agent,), own in named.group_by("agent", maintain_order=True):
-        yield Choice(
-            f"one-player-{agent or 'unknown'}",
-            f"{style.agent_words(agent)}, one-player sampling and two-player optimisation",
-            own,
-            compared="delta",
-            note=f" {style.PLAYERS}",
-        )
+        name = f"one-player-{agent or 'unknown'}"
+        title = f"{style.agent_words(agent)}, one-player sampling and two-player optimisation"
+        yield Choice(name, title, own, compared="delta", note=f" {style.PLAYERS}")
 
 
 def _comparable(rows: pl.DataFrame, choice: Choice) -> pl.DataFrame:

@@ -27,11 +27,7 @@ _CURVE = ["task", "agent", "solver", "delta", "axis"]
 
 
 def published(tasks: Iterable[str]) -> pl.DataFrame:
-    """The curves for some tasks, of schema :data:`PUBLISHED`; no rows if there are none.
-
-    Args:
-      tasks: names with versions, as in ``HalfCheetah-v5``.
-    """
+    """The curves for some tasks, named as ``HalfCheetah-v5``; of schema :data:`PUBLISHED`."""
     runs = {file: _read(file) for file in SOURCES}
     names = [(task, *task.rpartition("-")[::2]) for task in dict.fromkeys(tasks)]
     rows = [
