@@ -24,8 +24,8 @@ from mixedne.evaluation.statistics import seed_means, shift_summary
 from mixedne.evaluation.table import read_table
 from mixedne.metrics import read_metrics
 from mixedne.reports.figures.canvas import save_figure
-from mixedne.reports.figures.curves import Axis, Curve, Panel, draw_panels
-from mixedne.reports.names import ACTING as ACTING_WORDS
+from mixedne.reports.figures.curves import Curve, Panel, draw_panels
+from mixedne.reports.style import ACTING as ACTING_WORDS
 from mixedne.reports.style import SOLVERS as STYLES
 from mixedne.reports.style import Style
 from mixedne.reports.tables import INTERVALS
@@ -84,9 +84,8 @@ def rho_panels(table: pl.DataFrame, acting: str) -> list[Panel]:
             if len(rows):
                 value, low, high = (rows[name].to_numpy() for name in columns)
                 curves.append(Curve(rows["rho"].to_numpy(), value, style, low, high))
-        panels.append(
-            Panel(f"δ = {delta:g}", Axis(PARAMETERS["rho"].label, training=NOMINAL_RHO), curves)
-        )
+        label = PARAMETERS["rho"].label
+        panels.append(Panel(f"δ = {delta:g}", label, curves, training=NOMINAL_RHO))
     return panels
 
 
@@ -102,7 +101,7 @@ def sample_panels(runs: Runs) -> list[Panel]:
                 estimates = np.array([Student().mean(point) for point in returns], dtype=float)
                 value, low, high = estimates.T
                 curves.append(Curve(found[0][0], value, style, low, high))
-        panels.append(Panel(f"δ = {delta:g}", Axis("environment samples", "log counts"), curves))
+        panels.append(Panel(f"δ = {delta:g}", "environment samples", curves, "log counts"))
     return panels
 
 

@@ -95,6 +95,17 @@ def pretend_evaluated(
     return table
 
 
+def config_of(folder: Path) -> dict[str, Any]:
+    """What a run's ``config.json`` says, without the digest of its content."""
+    config = json.loads((folder / "config.json").read_text())
+    return {name: value for name, value in config.items() if name != "sha256"}
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write a ``config.json`` as an older version would, without a digest."""
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 def hash_of(name: str) -> int:
     """A number for a name, the same in every process."""
     return sum(ord(letter) * (place + 1) for place, letter in enumerate(name))

@@ -4,5 +4,5 @@
 ``tables``    the tables that a report is
 ``figures``   Matplotlib, in the paper's form
 ``page``      one HTML file, with Plotly
-``names``, ``style``   how both name things, and how both look
+``style``     how both name things, and how both look
 """

@@ -1,19 +1,15 @@
-"""How the figures of the project look: colours, lines and words for solvers."""
+"""How reports name things, for people and for files, and how they draw them."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from mixedne import names
 
 RC: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": False,
-    "legend.frameon": False,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "mixedne",
+    **{"font.size": 9, "legend.frameon": False, "savefig.dpi": 200, "pdf.fonttype": 42},
+    **{"axes.spines.top": False, "axes.spines.right": False},
 }
 """Matplotlib settings, applied with ``rc_context`` so that nothing global changes."""
 
@@ -53,24 +49,94 @@ yellow, which is too light."""
 
 def further_style(label: str, place: int) -> Style:
     """The style of a curve that has none by its solver."""
-    return Style(
-        label,
-        FURTHER_COLORS[place % len(FURTHER_COLORS)],
-        FURTHER_LINES[place % len(FURTHER_LINES)],
-        FURTHER_MARKERS[place % len(FURTHER_MARKERS)],
-    )
+    kinds: tuple[Any, ...] = (FURTHER_COLORS, FURTHER_LINES, FURTHER_MARKERS)
+    return Style(label, *(kind[place % len(kind)] for kind in kinds))
 
 
 PLOTLY_LINES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
 PLOTLY_MARKERS = {
-    "o": "circle",
-    "s": "square",
-    "^": "triangle-up",
-    "v": "triangle-down",
-    "D": "diamond",
-    "P": "cross",
-    "X": "x",
-    "*": "star",
-    "<": "triangle-left",
+    **{"o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond"},
+    **{"P": "cross", "X": "x", "*": "star", "<": "triangle-left"},
 }
 """Matplotlib's lines and markers in Plotly's words."""
+
+ACTING = {"mean": "acting by the mean", "stochastic": "acting by samples", None: "acting not known"}
+
+SETTINGS = {
+    "sigma": "σ: standard deviation of the action noise",
+    "sigma0": "σ0: thermal noise at the start",
+    "eta": "η: step size of the players",
+    "inner_steps": "steps of the inner chains",
+}
+"""Settings that searches vary; others go by their own name."""
+
+PLAYERS = (
+    "One-player MixedNE-LD (δ = 0) beside GAD and Extra-Adam with two players (δ = 0.1): the paper "
+    "claims that sampling without an adversary is as robust as these baselines with one. "
+    "Two-player MixedNE-LD is no part of that claim."
+)
+"""Which methods the comparison of one player with two takes, and why."""
+
+
+def solver_words(solver: str | None, agent: str | None = None) -> str:
+    """A solver's name in print; an agent without a solver goes by its own name."""
+    return agent_words(agent) if solver is None else names.SOLVERS.get(solver, solver)
+
+
+def agent_words(agent: str | None) -> str:
+    """E.g. DDPG."""
+    return "agent not known" if agent is None else names.AGENTS.get(agent, agent.upper())
+
+
+def delta_words(delta: float | None) -> str:
+    """E.g. δ = 0.1."""
+    return "δ not known" if delta is None else f"δ = {delta:g}"
+
+
+def game_words(agent: str | None, delta: float | None) -> str:
+    """E.g. ``DDPG, δ = 0.1``."""
+    return f"{agent_words(agent)}, {delta_words(delta)}"
+
+
+def method_words(agent: str | None, label: str, delta: float | None) -> str:
+    """E.g. ``DDPG, GAD, δ = 0.1``."""
+    words = [] if agent is None or label == agent_words(agent) else [agent_words(agent)]
+    with_delta = delta is not None and agent not in (None, "sac")
+    return ", ".join([*words, label, *([delta_words(delta)] if with_delta else [])])
+
+
+def number_words(numbers: Iterable[int]) -> str:
+    """E.g. ``0 to 4, 7``."""
+    spans: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return ", ".join(f"{s[0]} to {s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
+
+
+def list_words(words: Iterable[str]) -> str:
+    """The first five names, and the number of the others."""
+    listed = list(dict.fromkeys(words))
+    more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+    return ", ".join(listed[:5]) + more
+
+
+def short_axis(name: str) -> str:
+    """What is shifted, in a word."""
+    return "ρ" if name == "rho" else name
+
+
+def method_name(agent: str | None, delta: float | None) -> str:
+    """An agent and a share of the adversary in a file's name, e.g. ddpg-delta0.1."""
+    return f"{agent or 'unknown'}-delta{'unknown' if delta is None else f'{delta:g}'}"
+
+
+def safe_name(*parts: str) -> str:
+    """One name for a file, made of small letters, digits, dots and hyphens alone.
+
+    Parts are cut: the whole must stay below the file system's 255 bytes.
+    """
+    cleaned = (re.sub(r"[^a-z0-9.]+", "-", part.lower()) for part in parts if part)
+    return "-".join(part[:60].strip("-.") or "unnamed" for part in cleaned)

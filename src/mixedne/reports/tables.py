@@ -12,11 +12,7 @@ from typing import Any
 
 import polars as pl
 
-STATISTICS = {
-    "mean": "mean",
-    "worst": "worst case",
-    "cvar": "CVaR 10 %",
-}
+STATISTICS = {"mean": "mean", "worst": "worst case", "cvar": "CVaR 10 %"}
 """At one shift: of a run's episodes. Over a sweep: of a run's mean returns at its shifts."""
 
 INTERVALS = {
@@ -30,123 +26,100 @@ BAND_SEEDS = 5
 INTERVAL_SEEDS = 3
 """Of fewer, an interval is not printed: Student's factor for two is 12.7."""
 
-METHOD: dict[str, Any] = {
+Schema = dict[str, Any]
+
+
+def _columns(kind: Any, names: str) -> Schema:
+    return dict.fromkeys(names.split(), kind)
+
+
+TRAINED: Schema = {
     "task": pl.String,  # with its version: HalfCheetah-v5
     "agent": pl.String,  # ddpg, td3, sac, vpg; null where it is not known
     "solver": pl.String,  # mixedne-ld, gad, extra-adam; null for SAC
     "delta": pl.Float64,
     "label": pl.String,  # solver and all else that tells it from others of its agent and δ
+}
+"""The columns that name a method on a task, however it was tested."""
+
+METHOD: Schema = {
+    **TRAINED,
     "acting": pl.String,  # mean or stochastic; null where it is not known
     "mass_mode": pl.String,  # reference or consistent
 }
 """The columns that name a method on a task, and how it was tested."""
 
-TRAINED = {name: METHOD[name] for name in ("task", "agent", "solver", "delta", "label")}
-"""The columns that name a method, however it was tested."""
-
-OVER_SEEDS: dict[str, Any] = {
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "seeds": pl.Int64,
-}
+OVER_SEEDS: Schema = {**_columns(pl.Float64, "value low high"), "seeds": pl.Int64}
 """A mean over training seeds, its interval, and of how many."""
 
-SWEEPS: dict[str, Any] = {
-    **METHOD,
-    "axis": pl.String,  # all others are nominal
-    "x": pl.Float64,
-    "statistic": pl.String,  # of STATISTICS, of each run's episodes
-    **OVER_SEEDS,
-    "episodes": pl.Int64,  # of all seeds together
-    "invalid": pl.Int64,  # of these, returns that are no numbers
-}
-"""Return against one shift."""
+EPISODES: Schema = _columns(pl.Int64, "episodes invalid")
+"""Of all seeds together, and how many of these have a return that is no number."""
 
-SWEEP_RUNS: dict[str, Any] = {
-    **{name: kind for name, kind in SWEEPS.items() if name not in OVER_SEEDS},
-    "run": pl.String,
-    "value": pl.Float64,
-}
-"""The single runs of sweeps with fewer than :data:`BAND_SEEDS` training seeds."""
+SWEEPS: Schema = {
+    **METHOD, "axis": pl.String, "x": pl.Float64, "statistic": pl.String, **OVER_SEEDS, **EPISODES,
+}  # fmt: skip
+"""Return against one shift, all others nominal; ``statistic`` is of each run's episodes."""
 
-MAPS: dict[str, Any] = {
-    **METHOD,
-    "axis_x": pl.String,
-    "axis_y": pl.String,
-    "x": pl.Float64,
-    "y": pl.Float64,
-    "statistic": pl.String,
-    **OVER_SEEDS,
-    "episodes": pl.Int64,
-    "invalid": pl.Int64,
-}
+MAPS: Schema = {
+    **METHOD, **_columns(pl.String, "axis_x axis_y"), **_columns(pl.Float64, "x y"),
+    "statistic": pl.String, **OVER_SEEDS, **EPISODES,
+}  # fmt: skip
 """Return against two shifts, crossed."""
 
-SUMMARY: dict[str, Any] = {
+SUMMARY: Schema = {
     **METHOD,  # the task is null where the comparison is over all tasks
     "axis": pl.String,
     "statistic": pl.String,  # of each run's mean returns at the shifts of this axis
     **OVER_SEEDS,  # the mean over seeds; over all tasks, the seeds of the one with the fewest
-    "iqm": pl.Float64,
-    "iqm_low": pl.Float64,
-    "iqm_high": pl.Float64,
+    **_columns(pl.Float64, "iqm iqm_low iqm_high"),
     "shifts": pl.Int64,
     "baseline": pl.String,  # the label compared with; null for the baseline itself
-    "improvement": pl.Float64,  # probability that a run beats a run of the baseline
-    "improvement_low": pl.Float64,
-    "improvement_high": pl.Float64,
+    # The probability that a run beats a run of the baseline.
+    **_columns(pl.Float64, "improvement improvement_low improvement_high"),
     "overlap": pl.Boolean,  # whether the intervals of the two means overlap; null if unknown
 }
 """One number a method and sweep, compared with its baseline."""
 
-LEARNING: dict[str, Any] = {
+LEARNING: Schema = {
     **TRAINED,
     "source": pl.String,  # "evaluation" (the nominal world, without noise) or "training"
     "step": pl.Int64,  # environment steps; of VPG samples
-    "updates": pl.Float64,  # inner updates so far, mean over seeds
-    "seconds": pl.Float64,  # of wall-clock time so far, mean over seeds
+    **_columns(pl.Float64, "updates seconds"),  # inner updates and time so far, mean over seeds
     **OVER_SEEDS,
 }
 """Return while training."""
 
-LEARNING_RUNS: dict[str, Any] = {
-    **{name: kind for name, kind in LEARNING.items() if name not in OVER_SEEDS},
-    "run": pl.String,
-    "value": pl.Float64,
-}
-"""The single runs of learning curves with fewer than :data:`BAND_SEEDS` training seeds."""
 
-SEARCHES: dict[str, Any] = {
+def _of_single_runs(schema: Schema) -> Schema:
+    kept = {name: kind for name, kind in schema.items() if name not in OVER_SEEDS}
+    return {**kept, "run": pl.String, "value": pl.Float64}
+
+
+SWEEP_RUNS, LEARNING_RUNS = _of_single_runs(SWEEPS), _of_single_runs(LEARNING)
+"""The single runs of methods with fewer than :data:`BAND_SEEDS` training seeds."""
+
+SEARCHES: Schema = {
     "study": pl.String,
-    **{name: METHOD[name] for name in ("task", "agent", "solver", "delta")},
+    **{name: kind for name, kind in TRAINED.items() if name != "label"},
     "fixed": pl.String,  # values of further settings searched, in words; empty if there are none
     "setting_x": pl.String,
     "setting_y": pl.String,  # null where one setting was searched
-    "x": pl.Float64,
-    "y": pl.Float64,
+    **_columns(pl.Float64, "x y"),
     **OVER_SEEDS,  # nominal return over the search's seeds
     "chosen": pl.Boolean,
     "paper": pl.Boolean,  # whether the paper's tables have these values
 }
 """What a hyperparameter search found."""
 
-PUBLISHED: dict[str, Any] = {
-    **TRAINED,
-    "axis": pl.String,
-    "x": pl.Float64,
-    "value": pl.Float64,
-    "low": pl.Float64,  # of the 95 % interval over runs; null for one run
-    "high": pl.Float64,
-    "seeds": pl.Int64,
-    "source": pl.String,  # whom the numbers are from
-}
-"""Curves that others published, for the tasks at hand."""
+PUBLISHED: Schema = {
+    **TRAINED, "axis": pl.String, "x": pl.Float64, **OVER_SEEDS, "source": pl.String,
+}  # fmt: skip
+"""Curves that others published, for the tasks at hand, and whom they are from."""
 
 
-def empty(schema: Mapping[str, Any]) -> pl.DataFrame:
-    """A frame without rows."""
-    return pl.DataFrame(schema=dict(schema))
+def where(table: pl.DataFrame, **values: object) -> pl.DataFrame:
+    """The rows with these values; null equals null."""
+    return table.filter(*(pl.col(name).eq_missing(pl.lit(it)) for name, it in values.items()))
 
 
 @dataclass(frozen=True)
@@ -177,14 +150,14 @@ class Report:
     """All that a page and its figures show."""
 
     title: str = "Robustness report"
-    sweeps: pl.DataFrame = field(default_factory=lambda: empty(SWEEPS))
-    sweep_runs: pl.DataFrame = field(default_factory=lambda: empty(SWEEP_RUNS))
-    maps: pl.DataFrame = field(default_factory=lambda: empty(MAPS))
-    summary: pl.DataFrame = field(default_factory=lambda: empty(SUMMARY))
-    learning: pl.DataFrame = field(default_factory=lambda: empty(LEARNING))
-    learning_runs: pl.DataFrame = field(default_factory=lambda: empty(LEARNING_RUNS))
-    searches: pl.DataFrame = field(default_factory=lambda: empty(SEARCHES))
-    published: pl.DataFrame = field(default_factory=lambda: empty(PUBLISHED))
+    sweeps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SWEEPS))
+    sweep_runs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SWEEP_RUNS))
+    maps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MAPS))
+    summary: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SUMMARY))
+    learning: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEARNING))
+    learning_runs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEARNING_RUNS))
+    searches: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SEARCHES))
+    published: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PUBLISHED))
     saddle: pl.DataFrame | None = None
     """Paths of the case study, as ``mixedne saddle`` writes them."""
     runs: pl.DataFrame | None = None

@@ -13,32 +13,19 @@ from typing import Any
 from mixedne.shifts import shift_axes
 
 FORMAT_VERSION = 1
+MAX_TEXT = 500  # longer texts in a file are cut
 
 FIELDS: dict[str, type] = {
-    "task": str,
-    "run": str,
-    "shift": str,
-    "mass": float,
-    "friction": float,
-    "noise": float,
+    **dict.fromkeys(("task", "run", "shift"), str),
+    **dict.fromkeys(("mass", "friction", "noise"), float),
     "shifts": dict,
     "acting": str,
-    "episode": int,
-    "episode_seed": int,
-    "return": float,
-    "length": int,
-    "terminated": bool,
-    "diverged": bool,
-    "frames": int,
-    "frames_per_second": int,
+    **dict.fromkeys(("episode", "episode_seed"), int),
+    **{"return": float, "length": int, "terminated": bool, "diverged": bool},
+    **dict.fromkeys(("frames", "frames_per_second"), int),
 }
 """What a caption holds, besides its format_version: ``shift`` in words, ``shifts`` as numbers by
 axis. Each may be null, as a return that is not finite is, or as what older files lack."""
-
-REQUIRED = ("task", "run", "shift")
-
-MAX_TEXT = 500
-"""Longer texts in a file are cut."""
 
 
 def caption_text(caption: Mapping[str, Any]) -> str:
@@ -60,7 +47,7 @@ def read_caption(path: str | Path) -> dict[str, Any] | None:
     if not isinstance(said, dict) or said.get("format_version") != FORMAT_VERSION:
         return None
     caption = {name: _checked(kind, said.get(name)) for name, kind in FIELDS.items()}
-    if any(caption[name] is None for name in REQUIRED):
+    if None in (caption["task"], caption["run"], caption["shift"]):
         return None
     return {"format_version": FORMAT_VERSION, **caption}
 

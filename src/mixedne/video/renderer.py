@@ -14,7 +14,7 @@ import os
 import platform
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -23,47 +23,20 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.tasks.registry import no_mujoco_warnings, nominal_model
 from mixedne.tasks.task import Task
+from mixedne.video.writer import Picture
 
-Picture = NDArray[np.uint8]
-"""(height, width, 3), the top row first."""
-
-PACKAGES = "apt install libegl1 libgl1"
-"""What brings OpenGL without a display to Debian and Ubuntu; either alone is not enough."""
-
-FOLLOWING = "track"
-"""The camera that moves with the robot, in Gymnasium's models."""
-
-WIDER = 1.15
-"""How much wider than meant that camera sees: text needs room, and Ant's feet come near it."""
-
-MAX_GEOMS = 10_000
-
-SHADOW_SIZE = 1024
-"""Pixels across the map of shadows. MuJoCo's 4096 look the same and take twice the time."""
-
-SHADOW_REACH = 2.0
-"""How far around a distant light there are shadows, in metres. Further off MuJoCo draws some
-that nothing casts."""
+FOLLOWING = "track"  # the camera that moves with the robot, in Gymnasium's models
 
 _BACKENDS = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8", "glfw": None}
 # By MUJOCO_GL, in the order of preference, with the library that each needs.
 
-
-class View(NamedTuple):
-    """Where a camera stands that stays where it is."""
-
-    lookat: tuple[float, float, float]
-    distance: float
-    elevation: float
-    """In degrees; -90 looks straight down."""
-
-
 VIEWS = {
-    "InvertedPendulum": View((0.0, 0.0, 0.25), 2.4, -10.0),
-    "InvertedDoublePendulum": View((0.0, 0.0, 0.5), 3.6, -10.0),
-    "Reacher": View((0.0, 0.05, 0.0), 0.9, -90.0),
+    "InvertedPendulum": ((0.0, 0.0, 0.25), 2.4, -10.0),
+    "InvertedDoublePendulum": ((0.0, 0.0, 0.5), 3.6, -10.0),
+    "Reacher": ((0.0, 0.05, 0.0), 0.9, -90.0),
 }
-"""Of tasks whose model has no camera, and which stay in one place."""
+"""Of tasks whose model has no camera, and which stay in one place: where it looks, from how far
+and at how many degrees from the level."""
 
 
 class Renderer:
@@ -91,7 +64,7 @@ class Renderer:
             self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
             self._closing.callback(self._context.free)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
-        self._scene = mujoco.MjvScene(self._model, MAX_GEOMS)
+        self._scene = mujoco.MjvScene(self._model, maxgeom=10_000)
 
     def draw(self, qpos: NDArray[np.float64]) -> Picture:
         """The world with the robot in this position; valid until the next picture."""
@@ -99,15 +72,8 @@ class Renderer:
         with no_mujoco_warnings:
             mujoco.mj_forward(self._model, self._data)
         self._surroundings.follow(self._data)
-        mujoco.mjv_updateScene(
-            self._model,
-            self._data,
-            self._options,
-            None,
-            self._camera,
-            mujoco.mjtCatBit.mjCAT_ALL,
-            self._scene,
-        )
+        world, everything = (self._model, self._data), mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(*world, self._options, None, self._camera, everything, self._scene)
         mujoco.mjr_render(self._rectangle, self._scene, self._context)
         mujoco.mjr_readPixels(self._pixels, None, self._rectangle, self._context)
         return self._pixels[::-1]  # OpenGL's first row is the lowest
@@ -120,8 +86,8 @@ class Renderer:
 def _prepare(model: mujoco.MjModel, size: tuple[int, int]) -> None:
     """Make a copy of a model fit for drawing; nothing that physics reads is changed."""
     model.vis.global_.offwidth, model.vis.global_.offheight = size
-    model.vis.quality.shadowsize = SHADOW_SIZE
-    model.vis.map.shadowclip = SHADOW_REACH / model.stat.extent
+    model.vis.quality.shadowsize = 1024  # MuJoCo's 4096 look the same and take twice the time
+    model.vis.map.shadowclip = 2.0 / model.stat.extent  # further off are some that nothing casts
     if model.nlight == 0:
         model.vis.headlight.ambient[:] = 0.3
         model.vis.headlight.diffuse[:] = 0.5
@@ -167,8 +133,8 @@ def _find_camera(model: mujoco.MjModel, task: Task, name: str | None) -> mujoco.
     if name is not None or FOLLOWING in known:
         camera.type = mujoco.mjtCamera.mjCAMERA_FIXED  # to the model, where it may follow
         camera.fixedcamid = mujoco.mj_name2id(model, kind, name or FOLLOWING)
-        if name is None:
-            model.cam_fovy[camera.fixedcamid] *= WIDER
+        if name is None:  # text needs room, and Ant's feet come near it
+            model.cam_fovy[camera.fixedcamid] *= 1.15
         return camera
     mujoco.mjv_defaultFreeCamera(model, camera)
     if task.name in VIEWS:
@@ -181,14 +147,12 @@ def _context_class() -> Any:
     asked = os.environ.get("MUJOCO_GL", "").lower().strip()
     if asked in ("disable", "disabled", "off", "false", "0"):
         raise InvalidInputError(f"videos need OpenGL, which MUJOCO_GL={asked} turns off")
-    if asked in _BACKENDS:
-        return importlib.import_module(f"mujoco.{asked}").GLContext
-    if platform.system() == "Linux":
+    found = asked if asked in _BACKENDS else "gl_context"
+    if asked not in _BACKENDS and platform.system() == "Linux":
         found = next(name for name, library in _BACKENDS.items() if _is_there(library))
         if found == "glfw" and not os.environ.get("DISPLAY"):
             raise OSError("neither libEGL nor libOSMesa is there")
-        return importlib.import_module(f"mujoco.{found}").GLContext
-    return importlib.import_module("mujoco.gl_context").GLContext
+    return importlib.import_module(f"mujoco.{found}").GLContext
 
 
 def _is_there(library: str | None) -> bool:
@@ -208,6 +172,6 @@ def _gl_errors() -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).strip().split("\n")[0] or type(error).__name__).rstrip(".")
-        raise InvalidInputError(
-            f"videos need OpenGL ({PACKAGES}), which cannot be used here: {reason}"
-        ) from None
+        # Debian and Ubuntu need both packages to draw without a display.
+        said = "videos need OpenGL (apt install libegl1 libgl1), which cannot be used here"
+        raise InvalidInputError(f"{said}: {reason}") from None

@@ -29,17 +29,8 @@ from mixedne.files import write_beside
 from mixedne.tasks import Shift, Task, Worlds
 from mixedne.tasks.registry import frame_rate
 from mixedne.video.captions import FIELDS, caption_text
-from mixedne.video.renderer import Picture, Renderer
-from mixedne.video.writer import TextOverlay, VideoFile, fitted
-
-DEFAULT_SIZE = (640, 480)
-SIZES = (64, 4096)
-"""The least and the largest width and height."""
-
-MAX_FRAME_RATE = 240
-
-REPORT_EVERY = 10
-"""Frames between two reports of progress."""
+from mixedne.video.renderer import Renderer
+from mixedne.video.writer import Picture, TextOverlay, VideoFile, fitted
 
 
 @dataclass(frozen=True)
@@ -56,13 +47,8 @@ class Video:
     @property
     def caption(self) -> dict[str, Any]:
         """What the file says of itself; see :mod:`~mixedne.video.captions`."""
-        said = {
-            **self.row,
-            "shift": str(self.shift),
-            "shifts": {str(axis): value for axis, value in self.shift.values},
-            "frames": self.frames,
-            "frames_per_second": self.frames_per_second,
-        }
+        shifts = {str(axis): value for axis, value in self.shift.values}
+        said = {**self.row, **vars(self), "shift": str(self.shift), "shifts": shifts}
         return {name: said[name] for name in FIELDS}
 
 
@@ -82,7 +68,7 @@ def watch(
     episode: int = 0,
     stochastic: bool = False,
     seconds: float | None = None,
-    size: tuple[int, int] = DEFAULT_SIZE,
+    size: tuple[int, int] = (640, 480),
     fps: int | None = None,
     speed: float = 1.0,
     camera: str | None = None,
@@ -125,17 +111,10 @@ def watch(
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
     handles = find_policies(run, trust_pickle=trust_pickle)
     grid = Grid(
-        shifts,
-        mass=mass,
-        friction=friction,
-        noise=noise,
-        mass_mode=mass_mode,
-        body_masses=body_masses,
-        geom_frictions=geom_frictions,
-        episodes=number + 1,
-        seed=seed,
-        stochastic=stochastic,
-    )
+        shifts, mass=mass, friction=friction, noise=noise, mass_mode=mass_mode,
+        body_masses=body_masses, geom_frictions=geom_frictions,
+        episodes=number + 1, seed=seed, stochastic=stochastic,
+    )  # fmt: skip
     if len(handles) > 1 or len(grid.shifts()) > 1:
         raise InvalidInputError("a video shows one policy in one world: give one of each")
     (handle,), (shift,) = handles, grid.shifts()
@@ -146,15 +125,12 @@ def watch(
         file = stack.enter_context(write_beside(path))
         recording = stack.enter_context(VideoFile(file, size, pace.frames_per_second))
         head = [f"{found.id}   {who_acts(handle, stochastic=stochastic)}", str(shift)]
-        recorder = _Recorder(
-            recording, TextOverlay(size, len(head) + 1), head, take, pace, progress
-        )
-        table = run_chunk(
-            handles, found, grid, [Case(0, shift, number)], threads=1, watch=recorder.see
-        )
-        video = Video(
-            path, table.row(0, named=True), shift, recording.frames, pace.frames_per_second
-        )
+        overlay = TextOverlay(size, len(head) + 1)
+        recorder = _Recorder(recording, overlay, head, take, pace, progress)
+        case = Case(0, shift, number)
+        table = run_chunk(handles, found, grid, [case], threads=1, watch=recorder.see)
+        row = table.row(0, named=True)
+        video = Video(path, row, shift, recording.frames, pace.frames_per_second)
         recording.finish(f"{found.id}, {shift}", caption_text(video.caption))
     warn_of_divergence(table)
     return video
@@ -163,11 +139,9 @@ def watch(
 def who_acts(handle: PolicyHandle, *, stochastic: bool) -> str:
     """A policy's name, with what is known of it."""
     known = handle.provenance
-    parts = [known.get("agent"), known.get("solver")]
-    if known.get("delta") is not None:
-        parts.append(f"δ {known['delta']:g}")
-    if handle.acting(stochastic=stochastic) == "stochastic":
-        parts.append("sampling")
+    delta = f"δ {known['delta']:g}" if known.get("delta") is not None else None
+    acting = "sampling" if handle.acting(stochastic=stochastic) == "stochastic" else None
+    parts = known.get("agent"), known.get("solver"), delta, acting
     described = ", ".join(str(part) for part in parts if part)
     return f"{handle.name} ({described})" if described else handle.name
 
@@ -187,47 +161,42 @@ class _Pace:
         """The pace of a video of this task."""
         own = frame_rate(task)
         chosen = own if fps is None else whole_number("fps", fps)
-        check_number("fps", chosen, at_least=1, at_most=MAX_FRAME_RATE)
+        check_number("fps", chosen, at_least=1, at_most=240)
         check_number("speed", speed, at_least=0.01, at_most=100)
         per_step = Fraction(chosen, own) / Fraction(speed).limit_denominator(1000)
         total = int((task.max_episode_steps or 0) * per_step) + 1
-        if seconds is None:
-            return cls(chosen, per_step, total + 1, total)
-        check_number("seconds", seconds, above=0, at_most=1e6)
-        most = max(1, int(seconds * chosen))
+        most = total + 1
+        if seconds is not None:
+            check_number("seconds", seconds, above=0, at_most=1e6)
+            most = max(1, int(seconds * chosen))
         return cls(chosen, per_step, most, min(most, total))
 
 
+@dataclass(frozen=True)
 class _Recorder:
     """Looks at an episode as it runs, and records it."""
 
-    def __init__(
-        self,
-        file: VideoFile,
-        overlay: TextOverlay,
-        head: list[str],
-        take: Callable[[Worlds], Picture],
-        pace: _Pace,
-        progress: Callable[[int, int], None],
-    ) -> None:
-        self._file, self._overlay, self._head = file, overlay, head
-        self._take, self._pace, self._progress = take, pace, progress
+    file: VideoFile
+    overlay: TextOverlay
+    head: list[str]
+    take: Callable[[Worlds], Picture]
+    pace: _Pace
+    progress: Callable[[int, int], None]
 
     def see(self, worlds: Worlds, returns: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
         """One step, or the start."""
-        made, most = self._file.frames, self._pace.max_frames
-        due = int(worlds.elapsed * self._pace.frames_per_step) + 1 - made
+        made = self.file.frames
+        due = int(worlds.elapsed * self.pace.frames_per_step) + 1 - made
         if over[0]:
             due = max(due, 1)  # the end is seen, also where steps are skipped
-        due = min(due, most - made)
-        if due <= 0:
+        if (due := min(due, self.pace.max_frames - made)) <= 0:
             return
         counted = f"step {worlds.elapsed}   return {returns[0]:.1f}"
-        picture = self._overlay.write(self._take(worlds), [*self._head, counted])
+        picture = self.overlay.write(self.take(worlds), [*self.head, counted])
         for _ in range(due):
-            self._file.add(picture)
-        if made % REPORT_EVERY == 0:
-            self._progress(min(self._file.frames, self._pace.total), self._pace.total)
+            self.file.add(picture)
+        if made % 10 == 0:
+            self.progress(min(self.file.frames, self.pace.total), self.pace.total)
 
 
 def _picture_taker(
@@ -259,13 +228,12 @@ def _check_out(path: Path, *, overwrite: bool) -> Path:
 
 
 def _check_size(size: tuple[int, int]) -> tuple[int, int]:
-    least, most = SIZES
     try:
         width, height = (whole_number("size", pixels) for pixels in size)
     except (TypeError, ValueError):
         raise InvalidInputError(f"size must be a width and a height, not {size!r}") from None
-    if not (least <= min(width, height) and max(width, height) <= most):
-        raise InvalidInputError(f"size must be from {least} to {most} each, not {width}x{height}")
+    if min(width, height) < 64 or max(width, height) > 4096:
+        raise InvalidInputError(f"size must be from 64 to 4096 each, not {width}x{height}")
     if width % 2 or height % 2:
         raise InvalidInputError(f"size must be even numbers, not {width}x{height}")
     return width, height

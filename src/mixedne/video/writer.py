@@ -9,8 +9,7 @@ import functools
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import av
 import numpy as np
@@ -19,27 +18,8 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from mixedne.video.captions import readable
 
-Picture = NDArray[np.uint8]
-
-TEXT_SHARE = 1 / 28
-"""Height of a line of text, by that of the picture; by 3/4 of the width if that is less."""
-
-SMALLEST_TEXT = 9
-
-PADDING = 0.5
-"""Around the text, in lines."""
-
-STRIP_LIGHT = 3
-"""The strip behind the text shows a third of the picture's light."""
-
-TEXT_COLOUR = (255, 255, 255)
-
-CODEC: Final = "libx264"
-PIXELS = "yuv420p"
-"""What every browser plays."""
-
-QUALITY = {"crf": "25", "preset": "veryfast"}
-"""Of the encoding: about 65 kB a second for HalfCheetah at the default size."""
+Picture = NDArray[np.uint8]  # (height, width, 3), the top row first
+QUALITY = {"crf": "25", "preset": "veryfast"}  # about 65 kB a second for HalfCheetah
 
 
 class TextOverlay:
@@ -48,24 +28,23 @@ class TextOverlay:
     def __init__(self, size: tuple[int, int], lines: int) -> None:
         """For pictures of this (width, height)."""
         self._width = size[0]
-        self._pixels = max(SMALLEST_TEXT, round(TEXT_SHARE * min(size[1], 0.75 * size[0])))
-        self._pitch = round(1.3 * self._pixels)
-        self._margin = round(PADDING * self._pixels)
+        pixels = max(9, round(min(size[1], 0.75 * size[0]) / 28))
+        self._pitch, self._margin = round(1.3 * pixels), round(0.5 * pixels)
         self.height = min(size[1], lines * self._pitch + 2 * self._margin)
         """Of the strip."""
         font = files("matplotlib") / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
-        self._font = ImageFont.truetype(str(font), self._pixels)
+        self._font = ImageFont.truetype(str(font), pixels)
         self._fit = functools.lru_cache(maxsize=16)(self._shorten)
 
     def write(self, picture: Picture, lines: Sequence[str]) -> Picture:
         """The picture with the lines written into it."""
         darkened = np.array(picture)
-        darkened[: self.height] //= STRIP_LIGHT
+        darkened[: self.height] //= 3  # a third of the picture's light
         image = Image.fromarray(darkened)
         draw = ImageDraw.Draw(image)
         for number, line in enumerate(lines):
             place = (self._margin, self._margin + number * self._pitch)
-            draw.text(place, self._fit(line), TEXT_COLOUR, self._font)
+            draw.text(place, self._fit(line), (255, 255, 255), self._font)
         return np.asarray(image)
 
     def _shorten(self, line: str) -> str:
@@ -92,9 +71,9 @@ class VideoFile:
         """``size`` is (width, height), both even."""
         # With faststart the index comes first: a browser plays before it has the whole file.
         self._container = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
-        self._stream = self._container.add_stream(CODEC, frames_per_second, options=QUALITY)
+        self._stream = self._container.add_stream("libx264", frames_per_second, options=QUALITY)
         self._stream.width, self._stream.height = size
-        self._stream.pix_fmt = PIXELS
+        self._stream.pix_fmt = "yuv420p"  # what every browser plays
         self._packets: list[av.Packet] = []
         self.frames = 0
 
@@ -114,10 +93,5 @@ class VideoFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._container.close()

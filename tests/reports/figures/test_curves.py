@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from mixedne.errors import InvalidInputError
 from mixedne.reports import style, tables
-from mixedne.reports.figures import draw_figures, ticks
-from mixedne.reports.figures.canvas import solver_styles
+from mixedne.reports.figures import draw_figures
+from mixedne.reports.figures.canvas import multiples, solver_styles
 from mixedne.reports.figures.curves import RUN
 from mixedne.reports.style import further_style
 from mixedne.shifts import PARAMETERS, Axis
@@ -119,8 +119,8 @@ def test_axes_of_multiples_are_logarithmic_with_readable_ticks(figures: dict[str
     axes = figures["sweep-ddpg-delta0.1-mass"].axes[0]
     assert axes.get_xscale() == "log"
     assert [text.get_text() for text in axes.get_xticklabels()] == ["0.5", "0.75", "1", "1.5", "2"]
-    assert ticks.multiples(0.3, 3.0, 4) == [0.5, 1, 2]
-    assert np.allclose(ticks.multiples(0.95, 1.05, 4), [0.95, 1.0, 1.05])
+    assert multiples(0.3, 3.0, 4) == [0.5, 1, 2]
+    assert np.allclose(multiples(0.95, 1.05, 4), [0.95, 1.0, 1.05])
 
 
 def test_learning_curves(report: tables.Report, figures: dict[str, Figure]) -> None:

@@ -22,7 +22,8 @@ from mixedne.evaluation.table import write_table
 from mixedne.reports import tables
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.page import write_page
-from probes.tables import pretend_evaluated, pretend_table, shifts
+from mixedne.training.metrics import MetricsWriter
+from probes.tables import config_of, pretend_evaluated, pretend_table, shifts, write_config
 
 MASSES = (0.5, 1.0, 1.5, 2.0)
 SWEEP = shifts(mass=MASSES)
@@ -267,9 +268,9 @@ def test_a_baseline_has_the_same_preset(tmp_path: Path) -> None:
 def test_a_seed_counts_once_however_often_it_was_trained(tmp_path: Path) -> None:
     for name, seed in (("old", 0), ("new", 0), ("other", 1)):
         pretend_evaluated(tmp_path / name, SWEEP, solver="gad", seed=seed)
-    config = json.loads((tmp_path / "old" / "config.json").read_text())
+    config = config_of(tmp_path / "old")
     del config["clip_gradient"], config["tau"]  # as an older version wrote it
-    (tmp_path / "old" / "config.json").write_text(json.dumps(config))
+    write_config(tmp_path / "old", config)
     report = collect([tmp_path])
     assert set(report.sweeps["seeds"]) == {2}
     assert any("left out, as others have the same: old" in said for said in report.missing)
@@ -325,8 +326,7 @@ def test_a_stray_run_does_not_hollow_out_the_summary(tmp_path: Path) -> None:
 def test_settings_that_do_nothing_tell_no_methods_apart(tmp_path: Path) -> None:
     for seed, idle in ((0, {"beta": 1.0, "inner_max": 1}), (1, {})):
         pretend_evaluated(tmp_path / f"{seed}", SWEEP, agent="sac", seed=seed)
-        path = tmp_path / f"{seed}" / "config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **idle}))
+        write_config(tmp_path / f"{seed}", {**config_of(tmp_path / f"{seed}"), **idle})
     sweeps = collect([tmp_path]).sweeps
     assert set(sweeps["label"]) == {"SAC"}
     assert set(sweeps["seeds"]) == {2}
@@ -347,7 +347,8 @@ def test_training_returns_meet_at_the_same_steps(tmp_path: Path) -> None:
             {"kind": "training", "step": step, "updates": step, "inner_steps": 1, "seconds": 1.0,
              "return_mean": 5.0} for step in range(100, last + 1, 100)
         ]  # fmt: skip
-        (folder / "metrics.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+        (folder / "metrics.jsonl").unlink()
+        MetricsWriter(folder / "metrics.jsonl").write(*lines)
     found = collect([tmp_path]).learning.filter(source="training")
     assert found.height <= 60
     assert set(found.filter(pl.col("step") <= 11_000)["seeds"]) == {2}
@@ -378,7 +379,7 @@ def test_no_junk_in_a_strangers_files_stops_a_report(
     folder = tmp_path_factory.mktemp("junk")
     pretend_evaluated(folder / "runs" / "a", SWEEP, solver="gad", seed=0)
     pretend_evaluated(folder / "runs" / "b", SWEEP, solver="gad", seed=1)
-    config = json.loads((folder / "runs" / "a" / "config.json").read_text())
+    config = config_of(folder / "runs" / "a")
     (folder / "studies").mkdir()
     plan: dict[str, Any] = {
         "runs": [{"run": "a", "configuration": config, "evaluations": [{"mass": [1.0]}]}]
@@ -386,7 +387,7 @@ def test_no_junk_in_a_strangers_files_stops_a_report(
     chosen: dict[str, Any] = {"choices": [{"case": {}, "chosen": {"eta": 1}, "paper": None}]}
     if where == "config":
         config[data.draw(st.sampled_from(sorted(config)))] = junk
-        (folder / "runs" / "a" / "config.json").write_text(json.dumps(config))
+        write_config(folder / "runs" / "a", config)
     elif where == "metrics":
         line = {"kind": "training", "step": 10, "updates": 5, "return_mean": 1.0, "seconds": 1}
         line[data.draw(st.sampled_from(sorted(line)))] = junk
@@ -415,11 +416,11 @@ def test_a_study_and_its_search(tmp_path: Path) -> None:
         )
         listed[name] = (eta, float(table["return"].to_numpy().mean()))
     nominal = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None}
-    config = json.loads((tmp_path / "runs" / "tried-0" / "config.json").read_text())
+    config = config_of(tmp_path / "runs" / "tried-0")
     runs = [
         {
             "run": name,
-            "configuration": json.loads((tmp_path / "runs" / name / "config.json").read_text()),
+            "configuration": config_of(tmp_path / "runs" / name),
             "evaluations": [nominal],
         }
         for name in listed
@@ -462,8 +463,7 @@ def test_a_report_shows_the_number_that_a_search_chose_by(tmp_path: Path) -> Non
             pl.concat([table, other, own], how="diagonal"), folder / "evaluation.parquet", "1"
         )
         wanted[eta] = own["return"].mean()
-        fields = json.loads((folder / "config.json").read_text())
-        runs.append({"run": name, "configuration": fields, "evaluations": [grid]})
+        runs.append({"run": name, "configuration": config_of(folder), "evaluations": [grid]})
     (tmp_path / "studies").mkdir()
     (tmp_path / "studies" / "mine.json").write_text(json.dumps({"runs": runs}))
     (tmp_path / "studies" / "mine-chosen.json").write_text(json.dumps({"choices": []}))

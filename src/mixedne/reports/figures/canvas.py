@@ -1,5 +1,6 @@
-"""What all figures have in common: the sheet, its title, legend and note, and their files."""
+"""What all figures have in common: the sheet, its title, legend and note, ticks, and files."""
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -7,28 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import polars as pl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from mixedne.files import write_beside
-from mixedne.reports.names import ACTING, solver_words
-from mixedne.reports.style import RC, SOLVERS, Style, further_style
+from mixedne.reports.style import ACTING, RC, SOLVERS, Style, further_style, solver_words
 from mixedne.reports.tables import BAND_SEEDS, INTERVALS, STATISTICS
 
 LITERAL: dict[Any, Any] = {**RC, "text.parse_math": False}
 """A dollar sign in a name is drawn as one, and starts no formula."""
 
-SMALL = 8
-"""Points, of notes and of titles in narrow panels."""
+FORMATS = ("pdf", "png")
+SMALL = 8  # points, of notes and of titles in narrow panels
+TASKS_ON_A_SHEET = 4  # rows that a printed page holds at a readable size
 
-TRAINING = Line2D([], [], color="0.5", linewidth=0, marker="|", markersize=11, markeredgewidth=1.2)
-"""What a legend shows for the line at the shift of training."""
+NICE = (1, 0.5, 2, 0.1, 10, 0.25, 4, 0.2, 5, 1.5, 0.75, 3, 0.05, 20, 8, 1.25, 0.01, 100, 0.9, 1.1)
+"""Ticks of axes that hold multiples, the most welcome first."""
 
-TASKS_ON_A_SHEET = 4
-"""Where a task has a row of its own, as many as a printed page holds at a readable size."""
+ROUND = [1, 2, 2.5, 5, 10]
+"""Steps between ticks, times a power of ten."""
 
 Named = tuple[str, Figure]
 """The name that a figure's files get, without suffix, and the figure."""
@@ -40,8 +42,7 @@ def open_sheet(width: float, height: float, title: str) -> tuple[Figure, SubFigu
     ``height`` is that of the panels alone, in inches; title, legend and note are added to it.
     """
     figure = Figure(figsize=(width, height), layout="constrained")
-    if title:
-        figure.suptitle(textwrap.fill(title, int(12 * width)), fontsize=10)
+    figure.suptitle(textwrap.fill(title, int(12 * width)), fontsize=10)
     # Labels of the panels' part and the legend of the whole then do not fall on each other.
     body = figure.subfigures()
     assert isinstance(body, SubFigure)
@@ -55,38 +56,28 @@ def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None
     longest = max(map(len, legend), default=1)
     columns = max(1, min(len(legend), int(14.5 * width / (longest + 7))))
     rows = -(-len(legend) // columns)
-    title_lines = figure.get_suptitle().count("\n") + bool(figure.get_suptitle())
+    title_lines = figure.get_suptitle().count("\n") + 1
     lines = 1.1 * title_lines + rows + words.count("\n") + 1.4
     figure.set_size_inches(width, height + 0.18 * lines)
-    if legend or note:
-        shown = figure.legend(
-            list(legend.values()),
-            list(legend),
-            loc="outside lower center",
-            ncols=columns,
-            title=words,
-            fontsize=9,
-            title_fontsize=SMALL,
-            handlelength=3.4,
-        )
-        shown.get_title().set_multialignment("center")
+    sizes: dict[str, Any] = {"fontsize": 9, "title_fontsize": SMALL, "handlelength": 3.4}
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "title": words}
+    shown = figure.legend([*legend.values()], [*legend], **place, **sizes)
+    shown.get_title().set_multialignment("center")
 
 
 def sheets(
     rows: pl.DataFrame, most: int | None = TASKS_ON_A_SHEET
-) -> Iterator[tuple[list[str], str, pl.DataFrame]]:
-    """The rows of ``most`` tasks at a time: parts of a name, words, rows.
+) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """The rows of ``most`` tasks at a time: part of a name, words, rows.
 
     The first sheet has no part of a name, and without rows there is no sheet.
     """
-    tasks = rows["task"].unique(maintain_order=True)
+    tasks = in_order(rows, "task")
     most = most or max(len(tasks), 1)
-    count = -(-len(tasks) // most)
-    for place in range(count):
-        own = tasks.slice(place * most, most)
-        words = f" ({place + 1} of {count})" if count > 1 else ""
-        part = rows.filter(pl.col("task").is_in(own.to_list()))
-        yield [f"part{place + 1}"] if place else [], words, part
+    parts = [tasks[first : first + most] for first in range(0, len(tasks), most)]
+    for place, own in enumerate(parts, 1):
+        words = f" ({place} of {len(parts)})" if len(parts) > 1 else ""
+        yield f"part{place}" if place > 1 else "", words, rows.filter(pl.col("task").is_in(own))
 
 
 def say_in(axes: Axes, words: str) -> None:
@@ -101,25 +92,16 @@ def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.Dat
 
     What all rows share is not named.
     """
-    several_acting = rows["acting"].n_unique() > 1
-    several_modes = rows["mass_mode"].n_unique() > 1
-    for (acting, mode), group in rows.group_by("acting", "mass_mode", maintain_order=True):
-        names, words = [], ""
-        if several_acting:
-            names.append(str(acting or "acting-unknown"))
-            words += f", {ACTING.get(acting) or acting}"
-        if several_modes:
-            names.append(str(mode or "mode-unknown"))
-            words += f", masses scaled in the mode “{mode or 'not known'}”"
-        yield names, words, group
+    several = {name: rows[name].n_unique() > 1 for name in ("acting", "mass_mode")}
+    for (acting, mode), group in rows.group_by(*several, maintain_order=True):
+        scaled = f"masses scaled in the mode “{mode or 'not known'}”"
+        names = {"acting": acting or "acting-unknown", "mass_mode": mode or "mode-unknown"}
+        words = {"acting": ACTING.get(acting) or acting, "mass_mode": scaled}
+        told = [name for name, differs in several.items() if differs]
+        yield [str(names[it]) for it in told], "".join(f", {words[it]}" for it in told), group
 
 
-def where(table: pl.DataFrame, **values: object) -> pl.DataFrame:
-    """The rows with these values; null equals null."""
-    return table.filter(*(pl.col(name).eq_missing(pl.lit(it)) for name, it in values.items()))
-
-
-def in_order(table: pl.DataFrame, column: str) -> list[object]:
+def in_order(table: pl.DataFrame, column: str) -> list[Any]:
     """A column's different values, as they come."""
     return table[column].unique(maintain_order=True).to_list()
 
@@ -130,45 +112,31 @@ def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]
     The plain label of a solver, or else its first, gets the solver's own style, and all others
     one of the further ones.
     """
-    order = list(SOLVERS)
-    keyed = [(solver or "sac", label) for solver, label in dict.fromkeys(methods)]
 
     def place(method: tuple[str, str]) -> tuple[int, bool]:
         solver, label = method
-        known = solver in SOLVERS
-        return order.index(solver) if known else len(order), label != solver_words(solver)
+        return [*SOLVERS, solver].index(solver), label != solver_words(solver)
 
     styles: dict[str, Style] = {}
-    taken: set[str] = set()
-    further = 0
-    for solver, label in sorted(keyed, key=place):
-        if label in styles:
-            continue
-        if solver in SOLVERS and solver not in taken:
-            styles[label] = replace(SOLVERS[solver], label=label)
-            taken.add(solver)
-        else:
-            styles[label] = further_style(label, further)
-            further += 1
+    unused, further = dict(SOLVERS), itertools.count()
+    for solver, label in sorted(((solver or "sac", label) for solver, label in methods), key=place):
+        if label not in styles:
+            own = unused.pop(solver, None)
+            styles[label] = (
+                replace(own, label=label) if own else further_style(label, next(further))
+            )
     return styles
 
 
-def return_words(statistic: str) -> str:
-    """What a statistic of the return is called on an axis."""
-    return f"return of an episode, {STATISTICS.get(statistic, statistic)}"
-
-
-def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", of: str = "") -> str:
+def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", statistic: str = "mean") -> str:
     """What lines and bands are, in words, for rows with the columns over seeds."""
-    seeds = rows["seeds"].drop_nulls()
-    if seeds.is_empty():
-        return ""
-    few, many = int(seeds.min()), int(seeds.max())  # type: ignore[arg-type]
+    few, many = min(rows["seeds"]), max(rows["seeds"])
     is_line = drawn == "Lines"
     if many == 1:
         note = f"{drawn}: a single run each; one seed: no interval."
     else:
         count = f"{few} to {many}" if few < many else f"{many}"
+        of = "" if statistic == "mean" else f" of each run's {STATISTICS[statistic]}"
         note = f"{drawn}: mean over {count} training seeds{of}."
         if is_line and many >= BAND_SEEDS:
             note += f" Bands: {INTERVALS['mean']}."
@@ -177,6 +145,22 @@ def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", of: str = "") -> str:
     if rows["value"].is_nan().any() and is_line:
         note += " Gaps: a return that is no number."
     return note
+
+
+def multiples(low: float, high: float, room: int) -> list[float]:
+    """At most about ``room`` welcome multiples in a range, apart on a logarithmic axis."""
+    apart = np.log(high / low) / room * 0.95
+    ticks: list[float] = []
+    for tick in NICE:
+        if low <= tick <= high and all(abs(np.log(tick / other)) >= apart for other in ticks):
+            ticks.append(tick)
+    return sorted(ticks) if len(ticks) > 2 else evenly(low, high, room)
+
+
+def evenly(low: float, high: float, room: int) -> list[float]:
+    """At most about ``room`` round values in a range, at equal steps."""
+    between = MaxNLocator(room, steps=ROUND).tick_values(low, high)
+    return [float(tick) for tick in between if low <= tick <= high] or [low]
 
 
 def save_figure(figure: Figure, path: Path, settings: Mapping[Any, Any] = LITERAL) -> None:

@@ -4,6 +4,7 @@ For each objective, and each start side by side: the objective against the outer
 the path in the plane over the field of the dynamics.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +13,25 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from mixedne.reports.figures.canvas import save_figure
-from mixedne.reports.style import CASE_STUDY, RC
+from mixedne.evaluation.estimators import Array
+from mixedne.reports.figures.canvas import FORMATS, save_figure
+from mixedne.reports.style import CASE_STUDY, RC, Style
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES, Objective
-
-FORMATS = ("png", "pdf")
 
 
 def write_figures(paths: pl.DataFrame, folder: Path) -> list[Path]:
     """Draw one figure per objective from the table of paths; return the files written."""
     written = []
     for name in paths["objective"].unique(maintain_order=True):
-        with mpl.rc_context(RC):
-            figure = draw(paths.filter(pl.col("objective") == name), OBJECTIVES[name])
-            for suffix in FORMATS:
-                target = folder / f"{name}.{suffix}"
-                save_figure(figure, target, RC)
-                written.append(target)
+        figure = draw(paths.filter(objective=name), OBJECTIVES[name])
+        for suffix in reversed(FORMATS):
+            written.append(folder / f"{name}.{suffix}")
+            save_figure(figure, written[-1], RC)
     return written
 
 
+@mpl.rc_context(RC)
 def draw(paths: pl.DataFrame, objective: Objective) -> Figure:
     """The figure of one objective: a row of two panels for each start."""
     starts = paths["start"].unique(maintain_order=True).to_list()
@@ -60,11 +58,10 @@ def draw(paths: pl.DataFrame, objective: Objective) -> Figure:
 
 def draw_values(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
     """The objective against the outer step."""
-    for (solver, inner), case in cases.group_by(["solver", "inner"], maintain_order=True):
-        style = CASE_STUDY[solver, inner]
-        values = objective.value(_column(case, "theta"), _column(case, "omega"))
+    for style, is_sampled, theta, omega in _cases(cases):
+        values = objective.value(theta, omega)
         step = np.arange(values.shape[1])
-        if inner is None:
+        if not is_sampled:
             axes.plot(step, values[0], style.line, color=style.color, lw=1.6, zorder=3)
             continue
         axes.plot(step, values[0], color=style.color, lw=0.4, alpha=0.5)
@@ -83,10 +80,8 @@ def draw_values(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
 def draw_plane(axes: Axes, cases: pl.DataFrame, objective: Objective) -> None:
     """The path in the plane, with the field (∇_θ f, −∇_ω f) and the stationary curve."""
     _draw_field(axes, objective)
-    for (solver, inner), case in cases.group_by(["solver", "inner"], maintain_order=True):
-        style = CASE_STUDY[solver, inner]
-        theta, omega = _column(case, "theta"), _column(case, "omega")
-        width, alpha, order = (0.4, 0.5, 2) if inner else (1.6, 0.9, 3)
+    for style, is_sampled, theta, omega in _cases(cases):
+        width, alpha, order = (0.4, 0.5, 2) if is_sampled else (1.6, 0.9, 3)
         drawn: dict[str, Any] = {"color": style.color, "zorder": order}
         axes.plot(theta[0], omega[0], style.line, lw=width, alpha=alpha, **drawn)
         axes.plot(theta[:, -1], omega[:, -1], style.marker, ms=3, alpha=0.4, **drawn)
@@ -118,6 +113,8 @@ def _draw_field(axes: Axes, objective: Objective) -> None:
         axes.plot([-BOX, BOX], [0, 0], color="0.45", lw=3, label="equilibria (ω = 0)")
 
 
-def _column(case: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """(seeds, steps + 1)."""
-    return np.stack(case[name].to_list())
+def _cases(cases: pl.DataFrame) -> Iterator[tuple[Style, bool, Array, Array]]:
+    """Style, whether there are chains, and θ and ω of shape (seeds, steps + 1)."""
+    for (solver, inner), case in cases.group_by("solver", "inner", maintain_order=True):
+        theta, omega = (np.stack(case[name].to_list()) for name in ("theta", "omega"))
+        yield CASE_STUDY[solver, inner], inner is not None, theta, omega

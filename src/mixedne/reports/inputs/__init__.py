@@ -1,9 +1,8 @@
 """From what runs and studies leave behind to a report's tables.
 
 ``files``       what lies at the paths given
-``methods``     which method a configuration is of, and what it is called
-``runs``        every run's return at every shift
-``numbers``     sweeps, maps and summaries over training seeds
-``learning``, ``searches``, ``published``, ``commands``   the other parts
+``methods``     what configurations say: which method, its name, its command
+``numbers``     every run's return at every shift; sweeps, maps and summaries over seeds
+``training``    learning curves and searches; ``published``  curves of others
 ``collect``     all of it
 """

@@ -5,22 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from mixedne.errors import InvalidInputError
+from mixedne.reports import style
 from mixedne.reports.inputs import numbers
-from mixedne.reports.inputs.commands import train_commands
-from mixedne.reports.inputs.files import Inputs, PlanInput, find, read_json
-from mixedne.reports.inputs.learning import learning
+from mixedne.reports.inputs.files import Inputs, PlanInput, find, readable
+from mixedne.reports.inputs.methods import train_commands
 from mixedne.reports.inputs.published import published
-from mixedne.reports.inputs.runs import labels, read_runs
-from mixedne.reports.inputs.searches import searches
-from mixedne.reports.names import (
-    list_words,
-    method_words,
-    number_words,
-    short_axis,
-    solver_words,
-)
+from mixedne.reports.inputs.training import learning, searches
+from mixedne.reports.style import list_words, method_words, short_axis
 from mixedne.reports.tables import Provenance, Report, Video
 from mixedne.saddle.objectives import OBJECTIVES
 from mixedne.saddle.tables import CASE, PATHS, mark_settings
@@ -30,12 +25,17 @@ from mixedne.video.captions import read_caption
 def collect(paths: Sequence[Path], title: str | None = None) -> Report:
     """All that the results at these paths allow to show."""
     inputs = find(paths)
-    runs = read_runs(inputs)
-    named = labels(inputs, runs)
+    runs = numbers.read_runs(inputs)
+    named = numbers.labels(inputs, runs)
     swept, swept_runs = numbers.sweeps(runs)
     learned, learned_runs = learning(inputs, named)
+    saddle = _saddle(inputs)
+    places = (readable(path.resolve().name) for path in paths)
+    found = inputs.runs or inputs.plans or inputs.videos or saddle is not None or runs.height
+    if inputs.problems and not found:
+        raise InvalidInputError(f"nothing is left to report: {inputs.problems[0].rstrip('.')}")
     return Report(
-        title=title or f"Robustness report: {list_words(path.resolve().name for path in paths)}",
+        title=title or f"Robustness report: {list_words(places)}",
         sweeps=swept,
         sweep_runs=swept_runs,
         maps=numbers.maps(runs),
@@ -44,7 +44,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
         learning_runs=learned_runs,
         searches=searches(inputs),
         published=published(runs["task"].unique(maintain_order=True)),
-        saddle=_saddle(inputs),
+        saddle=saddle,
         runs=runs.drop("identity", "versions") if runs.height else None,
         videos=tuple(map(_video, dict.fromkeys(inputs.videos))),
         provenance=_provenance(inputs, runs, paths),
@@ -69,14 +69,17 @@ def _video(path: Path) -> Video:
 def _saddle(inputs: Inputs) -> pl.DataFrame | None:
     """The paths of all case studies; of the same case, the first one's."""
     tables = []
-    for folder in inputs.saddles:
-        try:
-            table = pl.read_parquet(folder / "paths.parquet", glob=False).select(PATHS)
+    for folder, config in inputs.saddles.items():
+        name = readable(folder.resolve().name)
+        with inputs.noting(f"The case study in {name} has no whole paths.parquet."):
+            table = pl.read_parquet((folder / "paths.parquet").read_bytes()).select(PATHS)
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
-            authors = read_json(folder / "config.json").get("settings") == "authors"
+            for (*_, solver, inner), case in known.group_by(CASE):
+                steps = np.stack([*case["theta"], *case["omega"]])  # as many in each
+                if (solver, inner) not in style.CASE_STUDY or steps.ndim != 2 or steps.size == 0:
+                    raise ValueError("it is of no known solver, or has no steps")
+            authors = config.get("settings") == "authors"
             tables.append(mark_settings(known, "authors" if authors else "paper"))
-        except (OSError, pl.exceptions.PolarsError):
-            inputs.problems.append(f"The case study in {folder.name} has no whole paths.parquet.")
     if not tables:
         return None
     together = pl.concat(tables, how="vertical_relaxed")
@@ -88,13 +91,11 @@ def _missing(inputs: Inputs, runs: pl.DataFrame) -> Iterator[str]:
     yield from dict.fromkeys(inputs.problems)
     for plan in inputs.plans:
         yield from _unfinished(plan)
-    planned = {name for plan in inputs.plans for name in plan.runs}
+    there = {name for plan in inputs.plans for name in plan.runs} | {*runs["run"]}
     bare = [
-        run.name
-        for run in inputs.reported
-        if run.name not in planned
-        and not (run.path / "evaluation.parquet").is_file()
-        and run.name not in set(runs["run"])
+        readable(folder.name)
+        for folder in inputs.reported
+        if folder.name not in there and not (folder / "evaluation.parquet").is_file()
     ]
     if bare:
         yield f"Not evaluated yet: {list_words(bare)}."
@@ -103,15 +104,15 @@ def _missing(inputs: Inputs, runs: pl.DataFrame) -> Iterator[str]:
 
 def _unfinished(plan: PlanInput) -> Iterator[str]:
     """How many runs of each method a study lacks: what is there is over those that finished."""
-    planned: dict[tuple[str, str], list[bool]] = {}
+    planned: dict[str, list[bool]] = {}
     for name, config in plan.runs.items():
         agent, solver, delta = (config.get(field) for field in ("agent", "solver", "delta"))
-        words = method_words(agent, solver_words(solver, agent), delta)
+        words = method_words(agent, style.solver_words(solver, agent), delta)
         there = (plan.folder / "runs" / name / "evaluation.parquet").is_file()
-        planned.setdefault((words, config["task"]), []).append(there)
+        planned.setdefault(f"{words} on {config['task']}", []).append(there)
     lacking = [
-        f"{len(runs) - sum(runs)} of {len(runs)} of {words} on {task}"
-        for (words, task), runs in planned.items()
+        f"{runs.count(False)} of {len(runs)} of {words}"
+        for words, runs in planned.items()
         if not all(runs)
     ]
     if lacking:
@@ -125,22 +126,19 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
     """What a reader has to know of the rows that are there."""
     broken = runs.filter(pl.col("invalid") > 0)
     if broken.height:
-        where = list_words(broken["run"].unique(maintain_order=True))
         yield (
-            f"{broken['invalid'].sum()} episodes have a return that is no number ({where}): every "
-            "number that they enter is marked as invalid."
+            f"{broken['invalid'].sum()} episodes have a return that is no number "
+            f"({list_words(broken['run'])}): every number that they enter is marked as invalid."
         )
-    alone = (
-        runs.group_by("task", "agent", "label", "delta", maintain_order=True)
-        .agg(pl.col("identity").n_unique())
-        .filter(pl.col("identity") == 1)
-    )
-    if alone.height:
-        named = (
-            f"{method_words(row['agent'], row['label'], row['delta'])} on {row['task']}"
-            for row in alone.iter_rows(named=True)
-        )
-        yield f"A single training seed, so no interval: {list_words(named)}."
+    method = ["task", "agent", "label", "delta"]
+    seeds = runs.group_by(method, maintain_order=True).agg(pl.col("identity").n_unique())
+    alone = [
+        f"{method_words(agent, label, delta)} on {task}"
+        for task, agent, label, delta, count in seeds.iter_rows()
+        if count == 1
+    ]
+    if alone:
+        yield f"A single training seed, so no interval: {list_words(alone)}."
     for task, axis, left_out in numbers.not_summed_up(runs):
         yield (
             f"The summary of {task} against {short_axis(axis)} is without {list_words(left_out)}, "
@@ -150,37 +148,36 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
 
 def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Provenance:
     """How the results came about, as far as the files say."""
-    configs = [run.config for run in inputs.reported]
+    configs = inputs.reported.values()
     planned = {name for plan in inputs.plans for name in plan.runs}
-    alone = [run.config for run in inputs.runs.values() if run.name not in planned]
+    alone = [config for folder, config in inputs.runs.items() if folder.name not in planned]
     commands = [plan.command for plan in inputs.plans if plan.command is not None]
-    commands += train_commands(alone)
-    versions = [config.get("versions") for config in configs]
-    tested = [_parsed(text) for text in runs["versions"].unique(maintain_order=True)]
-    machines = (config.get("machine") for config in configs)
+    versions = [
+        *(it.get("versions") for it in configs),
+        *runs["versions"].unique(maintain_order=True),
+    ]
+    machines = (str(config["machine"]) for config in configs if config.get("machine"))
     seeds = runs.group_by("agent", "label", "delta", maintain_order=True).agg(
         pl.col("train_seed").drop_nulls().unique()
     )
     return Provenance(
-        commands=tuple(dict.fromkeys(commands)),
-        versions=tuple(dict.fromkeys(map(_versions, filter(None, [*versions, *tested])))),
-        machines=tuple(dict.fromkeys(str(machine) for machine in machines if machine)),
+        commands=tuple(dict.fromkeys([*commands, *train_commands(alone)])),
+        versions=tuple(dict.fromkeys(filter(None, map(_versions, versions)))),
+        machines=tuple(dict.fromkeys(machines)),
         seeds=tuple(
-            (method_words(agent, label, delta), number_words(own))
+            (method_words(agent, label, delta), style.number_words(own))
             for agent, label, delta, own in seeds.iter_rows()
         ),
-        sources=tuple(dict.fromkeys(str(path) for path in paths)),
+        sources=tuple(dict.fromkeys(map(str, paths))),
     )
 
 
-def _parsed(text: str | None) -> Any:
+def _versions(said: Any) -> str | None:
+    """Versions in words; a table has them as a JSON document."""
     try:
-        return json.loads(text or "null")
-    except ValueError:
+        said = json.loads(said) if isinstance(said, str) else said
+    except (ValueError, RecursionError):
         return None
-
-
-def _versions(said: Any) -> str:
-    if not isinstance(said, dict):
-        return str(said)
-    return ", ".join(f"{name} {version}" for name, version in said.items())
+    if isinstance(said, dict):
+        return ", ".join(f"{name} {version}" for name, version in said.items())
+    return None if said is None else str(said)

@@ -4,30 +4,26 @@ Nothing here trusts what it finds: a file that cannot be read, or says what make
 a sentence of what is missing, and the rest is reported.
 """
 
+import contextlib
+import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+from polars.exceptions import PanicException
+
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.table import SCHEMA, read_table
 from mixedne.reports.inputs import methods
-from mixedne.reports.inputs.commands import study_command
-from mixedne.shifts import PARAMETERS
+from mixedne.shifts import PARAMETERS, shift_axes
 
+Document = dict[str, Any]
 
-@dataclass(frozen=True)
-class RunInput:
-    """A run folder."""
-
-    path: Path
-    config: dict[str, Any]
-    """What its ``config.json`` says."""
-
-    @property
-    def name(self) -> str:
-        """Of the folder, also if the path is ``.``."""
-        return self.path.resolve().name
+NO_EPISODES = pl.DataFrame(schema=SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -36,38 +32,38 @@ class PlanInput:
 
     name: str
     folder: Path
-    runs: dict[str, dict[str, Any]]
-    """Configurations by the name of their run folder."""
-    evaluations: dict[str, list[dict[str, Any]]]
-    """The grids that each run is evaluated on."""
-    command: str | None
-    """How to start it again, as far as its file says."""
-    choices: list[dict[str, Any]] | None
-    """What it chose, if it is a search."""
-    compares: bool
-    """Whether its runs are only compared with each other, in the nominal world: a search."""
+    runs: dict[str, Document]  # configurations by the name of their run folder
+    evaluations: dict[str, list[Document]]  # the grids that each run is evaluated on
+    command: str | None  # how to start it again, as far as its file says
+    choices: list[Document]  # what it chose, if it is a search
+    compares: bool  # whether its runs are only compared, in the nominal world: a search
 
 
 @dataclass
 class Inputs:
     """Everything that lies at the paths."""
 
-    runs: dict[Path, RunInput] = field(default_factory=dict)
-    tables: list[Path] = field(default_factory=list)
-    """Evaluation tables beside the runs' own."""
+    runs: dict[Path, Document] = field(default_factory=dict)  # by folder, its config.json
+    tables: list[Path] = field(default_factory=list)  # evaluation tables beside the runs' own
     plans: list[PlanInput] = field(default_factory=list)
-    saddles: list[Path] = field(default_factory=list)
-    """Folders of the case study."""
+    saddles: dict[Path, Document] = field(default_factory=dict)  # case studies, as runs
     videos: list[Path] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    """One sentence for each thing that could not be read."""
+    problems: list[str] = field(default_factory=list)  # a sentence for each that cannot be read
+
+    @contextlib.contextmanager
+    def noting(self, sentence: str) -> Iterator[None]:
+        """Whatever a damaged or hostile file does inside becomes this sentence."""
+        try:
+            yield
+        except (Exception, PanicException):  # polars' panics are no Exceptions
+            self.problems.append(sentence)
 
     @property
-    def reported(self) -> list[RunInput]:
+    def reported(self) -> dict[Path, Document]:
         """The runs without those that a search compares and no study reports."""
         kept = {name for plan in self.plans if not plan.compares for name in plan.runs}
         compared = {name for plan in self.plans if plan.compares for name in plan.runs} - kept
-        return [run for run in self.runs.values() if run.name not in compared]
+        return {path: it for path, it in self.runs.items() if path.name not in compared}
 
 
 def find(paths: Iterable[Path]) -> Inputs:
@@ -89,22 +85,21 @@ def find(paths: Iterable[Path]) -> Inputs:
 
 
 def _find_file(path: Path, found: Inputs) -> bool:
-    kinds = {".parquet": found.tables, ".mp4": found.videos}
-    if path.suffix not in kinds:
-        return False
-    if path not in kinds[path.suffix]:
-        kinds[path.suffix].append(path)
-    return True
+    files = {".parquet": found.tables, ".mp4": found.videos}.get(path.suffix)
+    if files is not None and path not in files:
+        files.append(path)
+    return files is not None
 
 
 def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
     """A run, a case study, a study, or a folder that holds some of these."""
     if (path / "config.json").is_file():
         return _find_config(path, found)
-    is_study = (path / "studies").is_dir()
-    if is_study:
-        found.plans += _plans(path, found.problems)
-    seen = False
+    plans = sorted((path / "studies").glob("*.json"))
+    for file in (it for it in plans if not it.stem.endswith("-chosen")):
+        with found.noting(f"The plan {readable(file.name)} cannot be read and is left out."):
+            found.plans.append(_plan(path, file, found))
+    seen = (path / "studies").is_dir()
     places = [path / "runs", path] if (path / "runs").is_dir() else [path]
     for child in (child for place in places for child in sorted(place.iterdir())):
         if child.is_file():
@@ -113,77 +108,90 @@ def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
             seen |= _find_config(child, found)
         elif below and (child / "studies").is_dir():
             seen |= _find_folder(child, found, below=False)
-    return seen or is_study
+    return seen
 
 
 def _find_config(path: Path, found: Inputs) -> bool:
     """A folder with a ``config.json``: a run or a case study."""
-    name, config = path.resolve().name, read_json(path / "config.json")
-    if not isinstance(config, dict):
-        found.problems.append(f"{name} has no whole config.json and is left out.")
-    elif config.get("kind") == "saddle":
-        found.saddles.append(path)
-    elif methods.is_sensible(config):
-        found.runs.setdefault(path.resolve(), RunInput(path, config))
-        found.videos += sorted(path.glob("*.mp4"))
-    else:
-        found.problems.append(f"{name} has a config.json of another kind and is left out.")
+    name = readable(path.resolve().name)
+    with found.noting(f"{name} has no whole config.json and is left out."):
+        config = read_json(path / "config.json")
+        if config.get("kind") == "saddle":
+            found.saddles[path] = config
+        elif methods.is_sensible(config):
+            found.runs.setdefault(path.resolve(), config)
+            found.videos += sorted(path.glob("*.mp4"))
+        else:
+            found.problems.append(f"{name} has a config.json of another kind and is left out.")
     return True
 
 
-def _plans(path: Path, problems: list[str]) -> Iterator[PlanInput]:
-    for file in sorted((path / "studies").glob("*.json")):
-        if file.stem.endswith("-chosen"):
-            continue
-        plan = _plan(path, file)
-        if plan is None:
-            problems.append(f"The plan {file.name} cannot be read and is left out.")
-        else:
-            yield plan
-
-
-def _plan(path: Path, file: Path) -> PlanInput | None:
-    try:
-        document = read_json(file)
-        runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
-        evaluations = {run["run"]: [*map(dict, run["evaluations"])] for run in document["runs"]}
-        nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
-    except (TypeError, KeyError, ValueError, AttributeError):
-        return None
-    names_are_names = all(isinstance(name, str) and len(name) < 256 for name in runs)
-    if not (names_are_names and all(map(methods.is_sensible, runs.values()))):
-        return None
-    chosen = read_json(file.with_name(f"{file.stem}-chosen.json"))
-    choices = chosen.get("choices") if isinstance(chosen, dict) else None
-    if isinstance(choices, list):
-        choices = [choice for choice in choices if isinstance(choice, dict)]
-    else:
-        choices = None
+def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
+    document = read_json(file)
+    runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
+    evaluations = {run["run"]: [*map(dict, run["evaluations"])] for run in document["runs"]}
+    names = (it == Path(it).name != ".." and 0 < len(it) < 256 and it.isprintable() for it in runs)
+    if not (all(names) and all(map(methods.is_sensible, runs.values()))):
+        raise ValueError("it says what makes no sense")
+    chosen = file.with_name(f"{file.stem}-chosen.json")
+    choices: list[Document] = []
+    if chosen.exists():
+        with found.noting(
+            f"The choices in {readable(chosen.name)} cannot be read and are left out."
+        ):
+            choices = [it for it in read_json(chosen)["choices"] if isinstance(it, dict)]
+    nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
     tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
-    return PlanInput(
-        name=file.stem,
-        folder=path,
-        runs=runs,
-        evaluations=evaluations,
-        command=study_command(document, path),
-        choices=choices,
-        compares=choices is not None or (nominal and tried_several),
-    )
+    command = methods.study_command(document, path)
+    compares = chosen.exists() or (nominal and tried_several)
+    return PlanInput(readable(file.stem), path, runs, evaluations, command, choices, compares)
 
 
-def _is_nominal(grid: dict[str, Any]) -> bool:
+def _is_nominal(grid: Document) -> bool:
     """Whether a grid, as a plan has it, is the world of training alone."""
     nominal = (
         grid.get(name) in (None, [], [parameter.nominal]) for name, parameter in PARAMETERS.items()
     )
-    return all(nominal) and not any(
-        grid.get(name) for name in ("shifts", "body_masses", "geom_frictions")
-    )
+    others = ("shifts", "body_masses", "geom_frictions")
+    return all(nominal) and not any(grid.get(name) for name in others)
+
+
+def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
+    """The rows of an evaluation table that say which run and world they are of."""
+    sound = NO_EPISODES
+    place = readable(f"{path.resolve().parent.name}/{path.name}")
+    if path.exists():
+        with inputs.noting(f"{place} is damaged or no evaluation table and is left out."):
+            table = read_table(path)
+            axes = [pl.col(str(axis)) for axis in shift_axes(table.columns)]
+            shifted = (column.is_null() | column.is_finite() for column in axes)
+            sound = table.drop_nulls(["run", "task"]).filter(*shifted)
+            if left_out := table.height - sound.height:
+                inputs.problems.append(f"{left_out} rows of {place} name no run, task or shift.")
+    return sound
 
 
 def read_json(path: Path) -> Any:
-    """A JSON document; None if there is none, or none that is whole."""
-    try:
-        return json.loads(path.read_bytes()) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
-        return None
+    """A JSON document; ``ValueError`` for one that is damaged or absurd."""
+
+    def check(value: Any, depth: int) -> None:
+        if depth > 20 or (isinstance(value, (int, float)) and not abs(value) < 2**63):
+            raise ValueError("too deep, or no number that a table can hold")
+        if isinstance(value, str):
+            value.encode()  # it may hold halves of letters
+        elif isinstance(value, (dict, list)):
+            for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+                check(inner, depth + 1)
+
+    document = json.loads(path.read_bytes())
+    check(document, 0)
+    written = document.pop("sha256", None) if isinstance(document, dict) else None
+    content = json.dumps(document, sort_keys=True).encode()
+    if written not in (None, hashlib.sha256(content).hexdigest()):
+        raise ValueError("its content does not match its digest")
+    return document
+
+
+def readable(name: str | Path) -> str:
+    """A name as text, also if the file system's bytes are none."""
+    return os.fsencode(name).decode(errors="replace")

@@ -1,53 +1,73 @@
-"""Which method a configuration is of: its identity, its label, and what it differs in."""
+"""What configurations say: which method they are of, what it is called, what would make it again.
+
+A page shows commands beside a button that copies, so no string of a file is shown as it stands:
+a run's command is made anew from a configuration that passes all checks, and in a study's options
+must be known and values plain names.
+"""
 
 import json
+import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
-from mixedne.config.identity import settings
+from mixedne.config.identity import command, from_json, settings
 from mixedne.config.wording import differing, settings_in_words
 from mixedne.names import CHOICES, FORMULATIONS
-from mixedne.reports.names import solver_words
+from mixedne.reports.style import number_words, solver_words
 
 Case = tuple[Any, ...]
+Config = Mapping[str, Any]
+
+KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("agent", "solver", "formulation", "preset"), (str, type(None))),
+    "task": (str,),
+    "delta": (int, float, type(None)),
+    "seed": (int, type(None)),
+}
+"""The types of the fields that name a method."""
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?")
+"""Of tasks, studies and choices. A task as ``module:Id`` is none: it would import the module."""
+
+STUDY_OPTIONS = ("tasks", "agents", "solvers", "seeds", "steps")
+"""Options of ``mixedne study`` that change which runs it has."""
 
 
-def is_sensible(config: Mapping[str, Any]) -> bool:
+def is_sensible(config: Config) -> bool:
     """Whether the fields that name a method are of the types that they should be."""
-    kinds: dict[str, tuple[type, ...]] = {
-        **dict.fromkeys(("agent", "solver", "formulation", "preset"), (str, type(None))),
-        "task": (str,),
-        "delta": (int, float, type(None)),
-        "seed": (int, type(None)),
-    }
-    return all(type(config.get(name)) in kind for name, kind in kinds.items())
+    return all(type(config.get(name)) in kinds for name, kinds in KINDS.items())
 
 
-def identity(config: Mapping[str, Any]) -> str:
+def identity(config: Config) -> str:
     """The same text for two configurations of the same run."""
     return json.dumps({**settings(config), "seed": config.get("seed")}, sort_keys=True)
 
 
-def case_of(config: Mapping[str, Any]) -> Case:
+def case_of(config: Config) -> Case:
     """What the columns say of a configuration."""
     return tuple(config.get(name) for name in CHOICES)
 
 
-def by_case(configs: Iterable[Mapping[str, Any]]) -> dict[Case, list[Mapping[str, Any]]]:
+def by_case(configs: Iterable[Config]) -> dict[Case, list[Config]]:
     """Configurations with those that agree with them in the columns."""
-    cases: dict[Case, list[Mapping[str, Any]]] = defaultdict(list)
+    cases: dict[Case, list[Config]] = defaultdict(list)
     for config in configs:
         cases[case_of(config)].append(config)
     return cases
 
 
-def differing_settings(configs: Iterable[Mapping[str, Any]]) -> list[str]:
+def differing_settings(configs: Iterable[Config]) -> list[str]:
     """The settings without a column of their own in which configurations of one case differ."""
     return [name for name in differing(configs) if name not in CHOICES]
 
 
-def labels(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def labels(configs: Mapping[str, Config]) -> dict[str, str]:
     """A label for each configuration: solver, and what tells it from others of its agent and δ.
 
     A setting in which the runs on one task differ is named on all tasks, so that a method has one
@@ -59,23 +79,54 @@ def labels(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         agent, *_, preset = method
         presets[agent].update(filter(None, [preset]))
         differ[tuple(method)].update(dict.fromkeys(differing_settings(alike)))
-    return {
-        key: _label(
-            config,
-            preset=len(presets[config.get("agent")]) > 1,
-            settings=settings_in_words(config, differ[case_of(config)[1:]]),
+
+    def label(config: Config) -> str:
+        _, agent, solver, formulation, _, preset = case_of(config)
+        if agent is None:
+            return str(config.get("run"))
+        known = formulation not in (None, "nr-mdp")
+        words = (
+            solver_words(solver, agent),
+            FORMULATIONS.get(formulation, formulation) if known else None,
+            f"preset {preset}" if preset is not None and len(presets[agent]) > 1 else None,
+            settings_in_words(config, differ[case_of(config)[1:]]),
         )
-        for key, config in configs.items()
-    }
+        return ", ".join(filter(None, words))
+
+    return {key: label(config) for key, config in configs.items()}
 
 
-def _label(config: Mapping[str, Any], *, preset: bool, settings: str) -> str:
-    if config.get("agent") is None:
-        return str(config.get("run"))
-    words = [solver_words(config.get("solver"), config["agent"])]
-    formulation = config.get("formulation")
-    if formulation not in (None, "nr-mdp"):
-        words.append(FORMULATIONS.get(formulation, formulation))
-    if preset and config.get("preset") is not None:
-        words.append(f"preset {config['preset']}")
-    return ", ".join([*words, settings] if settings else words)
+def train_commands(configs: Iterable[Config]) -> list[str]:
+    """One command for runs that differ in their seed alone, with the first of their seeds."""
+    seeds: dict[str, list[int]] = defaultdict(list)
+    for config in configs:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            made = from_json(config)
+            if NAME.fullmatch(made.task):
+                seeds[command(replace(made, seed=0)).replace(" --seed 0", "")].append(made.seed)
+    return [
+        f"{line} --seed {min(found)}"
+        + (f"  # and with seeds {number_words(found)}" if len(set(found)) > 1 else "")
+        for line, found in seeds.items()
+    ]
+
+
+def study_command(plan: Config, folder: Path) -> str | None:
+    """The command of a study, to go on in its folder; None if its plan has none that is plain."""
+    try:
+        _, _, study, *said = shlex.split(plan["command"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    options: dict[str, list[str]] = {}
+    name = ""
+    for word in said:
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            options[name] = [value] if value else []
+        else:
+            options.setdefault(name, []).append(word)
+    chosen = {name: options[name] for name in STUDY_OPTIONS if name in options}
+    if not all(map(NAME.fullmatch, [Path(study).name, *chain(*chosen.values())])):
+        return None
+    flags = chain.from_iterable((f"--{name}", *values) for name, values in chosen.items())
+    return shlex.join(["mixedne", "study", Path(study).name, *flags, "--out", str(folder)])

@@ -1,56 +1,116 @@
-"""The numbers of a report, from every run's return at every shift.
+"""Every run's return at every shift, and the numbers of a report that come from it.
 
 Runs are the independent repetitions: each number is a mean over runs with its interval. What
 holds of :mod:`mixedne.evaluation.statistics` holds here, but for partial results: a report draws
 what there is, and sums up what most runs of a task and agent were tried with.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from mixedne.evaluation.estimators import Array, Bootstrap
-from mixedne.evaluation.statistics import (
-    estimate_columns,
-    over_seeds,
-    over_shifts,
-)
-from mixedne.reports.tables import (
-    BAND_SEEDS,
-    MAPS,
-    METHOD,
-    STATISTICS,
-    SUMMARY,
-    SWEEP_RUNS,
-    SWEEPS,
-    empty,
-)
+from mixedne.evaluation import statistics
+from mixedne.evaluation.estimators import Bootstrap
+from mixedne.evaluation.handles import PROVENANCE
+from mixedne.names import CHOICES
+from mixedne.reports.inputs import methods
+from mixedne.reports.inputs.files import NO_EPISODES, Inputs, read_evaluation
+from mixedne.reports.style import list_words
+from mixedne.reports.tables import BAND_SEEDS, MAPS, METHOD, SUMMARY, SWEEP_RUNS, SWEEPS
 from mixedne.shifts import Axis, is_nominal, shift_axes
+
+STATISTICS = {f"{name}_return": name for name in ("mean", "worst", "cvar")}
 
 GROUP = ("task", "agent", "axis", "acting", "mass_mode")
 """Runs are compared within these, on the same shifts."""
 
 BASELINE = "gad"
+IMPROVEMENT = ("improvement", "improvement_low", "improvement_high")
 
-MANNER = ("formulation", "preset")
-"""In what a method and its baseline agree, besides task, agent, δ and how they were tested."""
+_KEY = [*METHOD, "formulation", "preset", "axis", "statistic"]
 
-_KEY = [*METHOD, *MANNER, "axis", "statistic"]
-_TYPES = {**SUMMARY, **dict.fromkeys(MANNER, pl.String)}
 
-COMPARISON = ("baseline", "improvement", "improvement_low", "improvement_high", "overlap")
-"""The columns of a summary that say how a method compares with its baseline."""
+def read_runs(inputs: Inputs) -> pl.DataFrame:
+    """One row per run and shift, without the runs that searches compare; none counts twice.
+
+    ``mean``, ``worst`` and ``cvar`` are of its episodes, and NaN if one of them is invalid.
+    """
+    tables: list[pl.DataFrame] = []
+    identities: dict[str, str] = {}  # of policies that lie in run folders
+    for folder, config in inputs.reported.items():
+        table = read_evaluation(folder / "evaluation.parquet", inputs)
+        identity = methods.identity(config)
+        identities |= dict.fromkeys(table["policy"].drop_nulls(), identity)
+        tables.append(_means(table).with_columns(identity=pl.lit(identity)))
+    for path in inputs.tables:
+        means = _means(read_evaluation(path, inputs))
+        tables.append(means.with_columns(_identities(means, identities, inputs)))
+    none = _means(NO_EPISODES).with_columns(identity=pl.lit(None, pl.String))
+    first = pl.col("policy").first().over("identity")
+    said = "The same run lies there with different policies: the first is taken, not {}."
+    runs = pl.concat([*tables, none], how="diagonal")
+    runs = statistics.fill_nominal(_keep(runs, pl.col("policy").eq_missing(first), inputs, said))
+    place = ["identity", *statistics.TASK, *statistics.shift_columns(runs.columns)]
+    runs = runs.unique(place, keep="first", maintain_order=True)
+    named = labels(inputs, runs)
+    words = pl.Series("label", [named[each] for each in runs["identity"]], pl.String)
+    # Seeds are the repetitions: of several runs of one method with the same, the first counts.
+    method = [*statistics.TASK, "agent", "label", "delta", "train_seed"]
+    is_first = pl.col("identity") == pl.col("identity").first().over(method)
+    known = pl.col("agent").is_not_null() & pl.col("train_seed").is_not_null()
+    said = "A training seed must stand for one run of a method: left out, as others have the same: "
+    return _keep(runs.with_columns(words), ~known | is_first, inputs, said + "{}.")
+
+
+def labels(inputs: Inputs, runs: pl.DataFrame) -> dict[str, str]:
+    """A label for every run, by identity: those with a folder, and those in tables alone."""
+    configs = {methods.identity(config): config for config in inputs.reported.values()}
+    for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
+        known = {name: row[name] for name in (*CHOICES, "run", "steps")}
+        configs.setdefault(row["identity"], known)
+    return methods.labels(configs)
+
+
+def _means(table: pl.DataFrame) -> pl.DataFrame:
+    key = ["run", "policy", *statistics.TASK, *PROVENANCE, *statistics.shift_columns(table.columns)]
+    means = statistics.over_episodes(table, key, pl.col("versions").first())
+    counts = means.rename({**STATISTICS, "invalid_episodes": "invalid"})
+    return counts.select(*key, "versions", "episodes", "invalid", *STATISTICS.values())
+
+
+def _identities(means: pl.DataFrame, identities: Mapping[str, str], inputs: Inputs) -> pl.Series:
+    """Which run each row of a table is of: known by its policy, or by the name of its folder."""
+    times = Counter(folder.name for folder in inputs.runs)
+    configs = {it.name: config for it, config in inputs.runs.items() if times[it.name] == 1}
+    alike = {"agent": "agent", "solver": "solver", "delta": "delta", "seed": "train_seed"}
+
+    def identity(row: Mapping[str, Any]) -> str:
+        config = configs.get(row["run"], {})
+        if row["policy"] in identities:
+            return identities[row["policy"]]
+        if config and all(config.get(ours) == row[theirs] for ours, theirs in alike.items()):
+            return methods.identity(config)
+        return f"{row['run']}/{row['policy']}"
+
+    return pl.Series("identity", map(identity, means.iter_rows(named=True)), pl.String)
+
+
+def _keep(runs: pl.DataFrame, own: pl.Expr, inputs: Inputs, sentence: str) -> pl.DataFrame:
+    """The rows that count; the runs of the others are named in a sentence."""
+    names = list_words(runs.filter(~own)["run"])
+    if names:
+        inputs.problems.append(sentence.format(names))
+    return runs.filter(own)
 
 
 def values_over_seeds(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """The mean of ``value`` over the rows of each group, with its interval, as tables name them."""
-    counted = {"invalid": "invalid_episodes"} if "invalid" in frame.columns else {}
-    means = over_seeds(frame.rename(counted), key)
-    back = {theirs: ours for ours, theirs in counted.items()}
-    return means.rename({"value_low": "low", "value_high": "high", **back})
+    means = statistics.over_seeds(frame.rename({"invalid": "invalid_episodes"}, strict=False), key)
+    ours = {"value_low": "low", "value_high": "high", "invalid_episodes": "invalid"}
+    return means.rename(ours, strict=False)
 
 
 def single_runs(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -59,48 +119,43 @@ def single_runs(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     return frame.filter(few).with_columns(run=pl.col("identity"))
 
 
-def along(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
-    """The rows of a sweep: all other axes nominal, and several values in the task."""
-    name = str(axis)
-    rows = runs.filter(is_nominal(runs.columns, but=[name]), pl.col(name).is_not_null())
-    rows = rows.with_columns(axis=pl.lit(name), x=pl.col(name))
-    return rows.filter(pl.col("x").n_unique().over("task", "acting", "mass_mode") > 1)
-
-
 def sweeps(runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return against one shift, where a task was tried with several values; and single runs."""
-    long = _long(_all_sweeps(runs), ["axis", "x"])
+    long = _long(_all_sweeps(runs), "axis", "x")
     means = values_over_seeds(long, [*METHOD, "axis", "x", "statistic"])
     single = single_runs(long, [*METHOD, "axis", "statistic"])
-    return means.select(list(SWEEPS)), single.select(list(SWEEP_RUNS))
+    return means.select(*SWEEPS), single.select(*SWEEP_RUNS)
 
 
 def _all_sweeps(runs: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat([along(runs, axis) for axis in shift_axes(runs.columns)])
+    """For each axis, the rows with all other axes nominal, and several values in the task."""
+    parts = []
+    for name in map(str, shift_axes(runs.columns)):
+        rows = runs.filter(is_nominal(runs.columns, but=[name]), pl.col(name).is_not_null())
+        rows = rows.with_columns(axis=pl.lit(name), x=pl.col(name))
+        parts.append(rows.filter(pl.col("x").n_unique().over("task", "acting", "mass_mode") > 1))
+    return pl.concat(parts)
 
 
 def maps(runs: pl.DataFrame) -> pl.DataFrame:
     """Return against two shifts, where a task was tried with values of both at once."""
     # As in the paper, factors run up and probabilities along.
     axes = sorted(shift_axes(runs.columns), key=lambda axis: axis.log_axis)
-    long = _long(
-        pl.concat([_crossed(runs, x, y) for x, y in combinations(axes, 2)]),
-        ["axis_x", "axis_y", "x", "y"],
-    )
-    key = [*METHOD, "axis_x", "axis_y", "x", "y", "statistic"]
-    return values_over_seeds(long, key).select(list(MAPS))
+    crossed = pl.concat(_crossed(runs, x, y) for x, y in combinations(axes, 2))
+    places = ("axis_x", "axis_y", "x", "y")
+    long = _long(crossed, *places)
+    return values_over_seeds(long, [*METHOD, *places, "statistic"]).select(*MAPS)
 
 
 def _crossed(runs: pl.DataFrame, axis_x: Axis, axis_y: Axis) -> pl.DataFrame:
     """The rows at the values of two axes that were tried together, and at the nominal ones."""
-    names = str(axis_x), str(axis_y)
-    rows = runs.filter(is_nominal(runs.columns, but=names)).with_columns(
-        axis_x=pl.lit(names[0]), axis_y=pl.lit(names[1]), x=pl.col(names[0]), y=pl.col(names[1])
+    axes = {"x": axis_x, "y": axis_y}
+    rows = runs.filter(is_nominal(runs.columns, but=map(str, axes.values()))).with_columns(
+        *(pl.lit(str(axis)).alias(f"axis_{name}") for name, axis in axes.items()),
+        *(pl.col(str(axis)).alias(name) for name, axis in axes.items()),
     )
-    both = rows.filter(
-        pl.col("x").ne_missing(axis_x.nominal), pl.col("y").ne_missing(axis_y.nominal)
-    )
-    for name, axis in (("x", axis_x), ("y", axis_y)):
+    both = rows.filter(pl.col(name).ne_missing(axis.nominal) for name, axis in axes.items())
+    for name, axis in axes.items():
         tried = both.select("task", name)
         nominal = tried.with_columns(pl.lit(axis.nominal, pl.Float64).alias(name))
         grid = pl.concat([tried, nominal]).drop_nulls().unique()
@@ -108,32 +163,38 @@ def _crossed(runs: pl.DataFrame, axis_x: Axis, axis_y: Axis) -> pl.DataFrame:
     return rows
 
 
-def _long(rows: pl.DataFrame, places: Sequence[str]) -> pl.DataFrame:
+def _long(rows: pl.DataFrame, *places: str) -> pl.DataFrame:
     """One row for each statistic."""
     index = ["identity", *METHOD, *places, "episodes", "invalid"]
-    return rows.unpivot(
-        list(STATISTICS), index=index, variable_name="statistic", value_name="value"
-    )
+    return rows.unpivot([*STATISTICS.values()], index=index, variable_name="statistic")
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
     """One number a method and sweep, with its comparison to the baseline of its agent and δ."""
     rows = _all_sweeps(runs)
     place = ["identity", *GROUP, "x"]
-    scores = _scores(rows.join(common_shifts(rows), on=place, how="semi", nulls_equal=True))
-    if scores.is_empty():
-        return empty(SUMMARY)
-    table = values_over_seeds(scores, _KEY)
-    groups = scores.group_by(_KEY, maintain_order=True).agg(pl.col("shifts").first(), "value")
-    middles = [Bootstrap().interquartile_mean([each.to_numpy()]) for each in groups["value"]]
-    middle = groups.drop("value").with_columns(estimate_columns("iqm", middles))
-    table = table.join(middle, on=_KEY, nulls_equal=True)
-    compared = pl.DataFrame(
-        [_compare(scores, row, baseline) for row, baseline in _pairs(table)],
-        schema={name: _TYPES[name] for name in (*_KEY, *COMPARISON)},
-    )
+    rows = rows.join(common_shifts(rows), on=place, how="semi", nulls_equal=True)
+    if rows.is_empty():
+        return pl.DataFrame(schema=SUMMARY)
+    # Each run's mean, worst and CVaR of its mean returns at its shifts.
+    run = ["identity", *(name for name in _KEY if name != "statistic")]
+    scores = statistics.over_shifts(rows.drop("episodes"), run, value="mean").rename(STATISTICS)
+    measures = [*STATISTICS.values()]
+    scores = scores.unpivot(measures, index=[*run, "shifts"], variable_name="statistic")
+    groups = scores.group_by(_KEY, maintain_order=True)
+    lists = groups.agg(pl.col("shifts").first(), pl.col("value").alias("scores"))
+    middles = [Bootstrap().interquartile_mean([it]) for it in statistics.arrays(lists["scores"])]
+    lists = lists.with_columns(statistics.estimate_columns("iqm", middles))
+    table = values_over_seeds(scores, _KEY).join(lists, on=_KEY, nulls_equal=True)
+    pairs = _pairs(table)
+    compared = _improvement(pairs, _KEY).join(pairs, on=_KEY, nulls_equal=True)
+    compared = compared.select(*_KEY, "baseline", *IMPROVEMENT, "overlap")
     single = table.join(compared, on=_KEY, how="left", nulls_equal=True)
-    return pl.concat([single.select(list(SUMMARY)), _over_tasks(scores, single)])
+    method = [*(name for name in _KEY if name != "task"), "baseline"]
+    several = _improvement(pairs.filter(pl.len().over(method) > 1), method)
+    fewest = pl.col("scores").list.eval(pl.element().list.len()).list.min()
+    over_tasks = several.with_columns(seeds=fewest.cast(pl.Int64)).drop("scores")
+    return pl.concat([single, over_tasks], how="diagonal").select(*SUMMARY)
 
 
 def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
@@ -141,103 +202,51 @@ def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
 
     Of several such grids the largest counts. Runs that lack some of its shifts are left out.
     """
-    run = ["identity", *GROUP]
+    run, size = ["identity", *GROUP], pl.col("grid").list.len()
     grids = rows.group_by(run, maintain_order=True).agg(pl.col("x").unique().sort().alias("grid"))
-    grids = grids.filter(pl.col("grid").list.len() > 1)
+    grids = grids.filter(size > 1)
     ranked = grids.group_by(*GROUP, "grid", maintain_order=True).agg(pl.len().alias("runs"))
-    ranked = ranked.sort("runs", pl.col("grid").list.len(), descending=True, maintain_order=True)
+    ranked = ranked.sort("runs", size, descending=True, maintain_order=True)
     chosen = ranked.unique(GROUP, keep="first", maintain_order=True).drop("runs")
     both = grids.join(chosen, on=GROUP, suffix="_chosen", nulls_equal=True)
-    missing = pl.col("grid_chosen").list.set_difference("grid").list.len()
-    whole = both.filter(missing == 0)
+    whole = both.filter(pl.col("grid_chosen").list.set_difference("grid").list.len() == 0)
     return whole.select(*run, pl.col("grid_chosen").alias("x")).explode("x")
 
 
 def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
     """Task, axis and the runs that the summary leaves out, because they lack some shifts."""
-    for axis in shift_axes(runs.columns):
-        rows = along(runs, axis)
-        kept = common_shifts(rows).select("identity", *GROUP).unique()
-        left = rows.join(kept, on=["identity", *GROUP], how="anti", nulls_equal=True)
-        for (task,), own in left.group_by(["task"], maintain_order=True):
-            yield str(task), str(axis), own["run"].unique(maintain_order=True).to_list()
+    rows, run = _all_sweeps(runs), ["identity", *GROUP]
+    left = rows.join(common_shifts(rows), on=run, how="anti", nulls_equal=True)
+    for (task, axis), own in left.group_by("task", "axis", maintain_order=True):
+        yield str(task), str(axis), own["run"].to_list()
 
 
-def _scores(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each run's mean, worst and CVaR of its mean returns at its shifts."""
-    key = ["identity", *(name for name in _KEY if name != "statistic")]
-    scores = over_shifts(rows.drop("episodes"), key, value="mean")
-    scores = scores.rename({f"{name}_return": name for name in STATISTICS})
-    return scores.unpivot(
-        list(STATISTICS), index=[*key, "shifts"], variable_name="statistic", value_name="value"
-    )
-
-
-def _pairs(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _pairs(table: pl.DataFrame) -> pl.DataFrame:
     """Every method with its baseline: GAD of the same agent, δ, formulation and preset.
 
     Of several, that with the same settings, or else the first.
     """
     family = [name for name in _KEY if name not in ("solver", "label")]
-    for _, rows in table.group_by(family, maintain_order=True):
-        listed = rows.to_dicts()
-        baselines = [row for row in listed if row["solver"] == BASELINE]
-        for row in listed:
-            if baselines and row["solver"] != BASELINE:
-                alike = (other for other in baselines if _details(other) == _details(row))
-                yield row, next(alike, baselines[0])
+    theirs = {"label": "baseline", "low": "its_low", "high": "its_high", "scores": "its_scores"}
+    baselines = table.filter(solver=BASELINE).select(*family, *theirs).rename(theirs)
+    others = table.with_row_index("place").filter(pl.col("solver").ne_missing(BASELINE))
+    both = others.join(baselines, on=family, nulls_equal=True, maintain_order="left_right")
+    # What a label says beside the solver.
+    own, its = (pl.col(name).str.extract("(?s), (.*)") for name in ("label", "baseline"))
+    both = both.sort("place", own.ne_missing(its), maintain_order=True)
+    known = (pl.col("low") + pl.col("its_low")).is_not_nan()
+    overlap = (pl.col("low") <= pl.col("its_high")) & (pl.col("its_low") <= pl.col("high"))
+    pairs = both.unique("place", keep="first", maintain_order=True)
+    return pairs.with_columns(overlap=pl.when(known).then(overlap))
 
 
-def _details(row: Mapping[str, Any]) -> str:
-    """What a label says beside the solver."""
-    return str(row["label"]).partition(", ")[2]
-
-
-def _compare(
-    scores: pl.DataFrame, row: Mapping[str, Any], baseline: Mapping[str, Any]
-) -> dict[str, Any]:
-    own = {name: row[name] for name in _KEY}
-    pair = _values(scores, own), _values(scores, {name: baseline[name] for name in _KEY})
-    known = row["low"] is not None and baseline["low"] is not None
-    overlap = known and row["low"] <= baseline["high"] and baseline["low"] <= row["high"]
-    sound = known and not np.isnan(row["low"] + baseline["low"])
-    return {
-        **own,
-        "baseline": baseline["label"],
-        **_improvement([pair]),
-        "overlap": overlap if sound else None,
-    }
-
-
-def _over_tasks(scores: pl.DataFrame, single: pl.DataFrame) -> pl.DataFrame:
-    """How often runs of a method beat those of its baseline, over all tasks that have both."""
-    method = [name for name in _KEY if name != "task"]
-    rows = []
-    compared = single.filter(pl.col("baseline").is_not_null())
-    for (*named, baseline), own in compared.group_by([*method, "baseline"], maintain_order=True):
-        if own.height < 2:
-            continue
-        key = dict(zip(method, named, strict=True))
-        other = {"solver": BASELINE, "label": baseline}
-        pairs = [
-            (_values(scores, {**key, "task": it}), _values(scores, {**key, **other, "task": it}))
-            for it in own["task"]
-        ]
-        seeds = min(len(x) for x, _ in pairs)
-        rows.append({**key, "baseline": baseline, "seeds": seeds, **_improvement(pairs)})
-    return pl.DataFrame(rows, schema=_TYPES).select(list(SUMMARY))
-
-
-def _values(scores: pl.DataFrame, key: Mapping[str, Any]) -> Array:
-    """The scores of one method on one task, a run each."""
-    wanted = (pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items())
-    return scores.filter(*wanted)["value"].to_numpy()
-
-
-def _improvement(pairs: Sequence[tuple[Array, Array]]) -> dict[str, float | None]:
-    estimate = Bootstrap().improvement(pairs)
-    return {
-        "improvement": estimate.value,
-        "improvement_low": estimate.low,
-        "improvement_high": estimate.high,
-    }
+def _improvement(pairs: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """How often runs of a method beat those of its baseline, over all tasks in each group."""
+    groups = pairs.group_by(key, maintain_order=True).agg("scores", "its_scores")
+    estimates = [
+        Bootstrap().improvement([(x.to_numpy(), y.to_numpy()) for x, y in zip(xs, ys, strict=True)])
+        for xs, ys in zip(groups["scores"], groups["its_scores"], strict=True)
+    ]
+    return groups.drop("its_scores").with_columns(
+        statistics.estimate_columns("improvement", estimates)
+    )

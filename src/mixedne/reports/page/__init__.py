@@ -8,57 +8,42 @@ import base64
 import hashlib
 import html
 import io
+import json
+import math
 import re
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from mixedne.files import write_beside
-from mixedne.reports.names import PLAYERS
-from mixedne.reports.page import data, saddle
-from mixedne.reports.tables import (
-    BAND_SEEDS,
-    INTERVAL_SEEDS,
-    INTERVALS,
-    STATISTICS,
-    Report,
-    Video,
-)
+from mixedne.reports import style, tables
+from mixedne.reports.tables import METHOD, Report, Video
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES
+from mixedne.saddle.tables import CASE, START
+from mixedne.shifts import shift_axes
 
-SCRIPTS = (
-    "inflate.js",
-    "data.js",
-    "dom.js",
-    "figures.js",
-    "selection.js",
-    "sections.js",
-    "comparison.js",
-    "table.js",
-    "sweep.js",
-    "maps.js",
-    "overview.js",
-    "learning.js",
-    "saddle.js",
-    "searches.js",
-    "videos.js",
-    "provenance.js",
-    "main.js",
+SCRIPTS = tuple(
+    f"{name}.js"
+    for name in (
+        *("inflate", "data", "dom", "figures", "selection", "sections", "comparison", "table"),
+        *("sweep", "maps", "overview", "learning", "saddle", "searches", "videos", "provenance"),
+        "main",
+    )
 )
 """Joined in this order."""
 
-STYLES = ("page.css", "sections.css", "media.css")
-"""Later ones may overrule earlier ones."""
+STYLES = ("page.css", "sections.css", "media.css")  # later ones may overrule earlier ones
+VIDEO_BYTES = 3_800_000  # of videos that are put into the page; further ones are only named
+PAGE_BYTES = 9_500_000  # the table of single runs is left out of a page larger than that
 
-VIDEO_BYTES = 3_800_000
-"""So many bytes of videos are put into the page; further ones are only named."""
 
-PAGE_BYTES = 9_500_000
-"""The table of single runs is left out of a page that would become larger with it."""
-
-VIDEO_TYPES = {".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif"}
+VALUES, POINTS = 160, 320  # at most so many steps of the case study's values, points of a path
+BAND = {"middle": 0.5, "low": 0.05, "high": 0.95}  # quantiles over seeds
 
 
 def write_page(report: Report, path: Path) -> None:
@@ -70,34 +55,8 @@ def write_page(report: Report, path: Path) -> None:
 
 def render(report: Report) -> str:
     """The page as text."""
-    tables = _tables(report)
-    embedded = _within_limit(report.videos)
-    packed = [_data(f"table-{name}", data.pack(table)) for name, table in tables.items()]
-    packed += [_data(f"video-{place}", _base64(x.path)) for place, x in enumerate(embedded)]
-    plotly = _part("plotly/plotly-cartesian.min.js")
-    runs = _runs(report.runs, PAGE_BYTES - len(plotly) - sum(map(len, packed)))
-    script = '(() => {\n"use strict";\n' + "\n".join(_part(x) for x in SCRIPTS) + "\n})();"
-    counts = {
-        "rows": {name: table.height for name, table in tables.items()},
-        "runs": {"there": report.runs is not None, "embedded": runs is not None},
-    }
-    parts = {
-        "TITLE": html.escape(report.title),
-        "HASHES": f"{_hash(plotly)} {_hash(script)}",
-        "STYLE": "\n".join(_part(name) for name in STYLES),
-        "META": data.inline_json(_meta(report, embedded) | counts),
-        "DATA": "\n".join([*packed, _data("runs", runs or "")]),
-        "PLOTLY": plotly,
-        "SCRIPT": script,
-    }
-    return re.sub(r"@@([A-Z]+)@@", lambda found: parts[found[1]], _part("page.html"))
-
-
-def _tables(report: Report) -> dict[str, pl.DataFrame]:
-    """All that the page draws, by name."""
-    case = saddle.thinned(report.saddle)
-    return {
-        "index": data.index(report),
+    drawn = {
+        "index": index(report),
         "sweeps": report.sweeps,
         "sweepRuns": report.sweep_runs,
         "maps": report.maps,
@@ -106,9 +65,28 @@ def _tables(report: Report) -> dict[str, pl.DataFrame]:
         "learningRuns": report.learning_runs,
         "searches": report.searches,
         "published": report.published,
-        "values": case["values"],
-        "paths": case["paths"],
+        **thinned(report.saddle),
     }
+    embedded = _within_limit(report.videos)
+    packed = [_data(f"table-{name}", pack(table)) for name, table in drawn.items()]
+    packed += [_data(f"video-{n}", _base64(x.path.read_bytes())) for n, x in enumerate(embedded)]
+    plotly = _part("plotly/plotly-cartesian.min.js")
+    runs = _runs(report.runs, PAGE_BYTES - len(plotly) - sum(map(len, packed)))
+    script = '(() => {\n"use strict";\n' + "\n".join(map(_part, SCRIPTS)) + "\n})();"
+    counts = {
+        "rows": {name: table.height for name, table in drawn.items()},
+        "runs": {"there": report.runs is not None, "embedded": bool(runs)},
+    }
+    parts = {
+        "TITLE": html.escape(report.title),
+        "HASHES": f"{_hash(plotly)} {_hash(script)}",
+        "STYLE": "\n".join(map(_part, STYLES)),
+        "META": inline_json(_meta(report, embedded) | counts),
+        "DATA": "\n".join([*packed, _data("runs", runs)]),
+        "PLOTLY": plotly,
+        "SCRIPT": script,
+    }
+    return re.sub(r"@@([A-Z]+)@@", lambda found: parts[found[1]], _part("page.html"))
 
 
 def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
@@ -116,56 +94,171 @@ def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
     return {
         "title": report.title,
         "counts": dict(report.counts),
-        "missing": list(report.missing),
-        "provenance": data.provenance(report.provenance),
-        "statistics": STATISTICS,
-        "intervals": INTERVALS,
-        "bandSeeds": BAND_SEEDS,
-        "intervalSeeds": INTERVAL_SEEDS,
-        "players": PLAYERS,
-        "axes": data.axes(report),
-        "styles": data.styles(),
-        "caseStyles": data.case_styles(),
+        "missing": report.missing,
+        "provenance": vars(report.provenance),
+        "statistics": tables.STATISTICS,
+        "intervals": tables.INTERVALS,
+        "bandSeeds": tables.BAND_SEEDS,
+        "intervalSeeds": tables.INTERVAL_SEEDS,
+        "players": style.PLAYERS,
+        "axes": axes(report),
+        "styles": styles(),
+        "caseStyles": case_styles(),
         "objectives": {
             name: {"label": x.label, "curve": CURVE if x.has_curve else None, "box": BOX}
             for name, x in OBJECTIVES.items()
         },
-        "videos": [{"type": _type(x), "caption": x.caption} for x in embedded],
+        "videos": [{"type": "video/mp4", "caption": x.caption} for x in embedded],
         "videosLeftOut": [
             {"name": str(x.path), "caption": x.caption} for x in report.videos if x not in embedded
         ],
     }
 
 
+def pack(table: pl.DataFrame) -> str:
+    """A table as column-wise JSON, compressed, in letters that HTML does not interpret."""
+    content = {"rows": table.height, "columns": {x.name: _column(x) for x in table}}
+    return _base64(zlib.compress(_json(content).encode(), 9))
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _column(column: pl.Series) -> Any:
+    """Strings as places in a list of words, -1 for null; numbers as they are."""
+    if column.dtype == pl.String:
+        words = column.drop_nulls().unique(maintain_order=True).to_list()
+        place = {word: code for code, word in enumerate(words)}
+        return {"words": words, "codes": [place.get(word, -1) for word in column]}
+    if column.dtype.is_float():
+        return [None if x is None else _shortened(x) for x in column]
+    return column.to_list()
+
+
+def _shortened(number: float) -> float | str:
+    """A number with few digits; one that JSON cannot hold as JavaScript's word for it."""
+    if math.isfinite(number):
+        return float(f"{number:.7g}")
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def inline_json(content: Any) -> str:
+    """JSON that can stand in a script element whatever its strings are."""
+    escapes = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+    return _json(content).translate(str.maketrans(escapes))
+
+
+def index(report: Report) -> pl.DataFrame:
+    """Every combination that can be selected, and what kind of result there is for it."""
+    kinds = ("sweep", "sweep", "map", "learning", "search")
+    tables = report.sweeps, report.summary, report.maps, report.learning, report.searches
+    parts = [
+        table.select(name for name in (*METHOD, "axis", "statistic") if name in table.columns)
+        .drop_nulls("task")  # a comparison over all tasks is of none
+        .with_columns(kind=pl.lit(kind))
+        for kind, table in zip(kinds, tables, strict=True)
+    ]
+    return pl.concat(parts, how="diagonal").unique(maintain_order=True)
+
+
+def axes(report: Report) -> dict[str, Any]:
+    """What was shifted, in the registry's order, and how it is drawn."""
+    found = {*report.sweeps["axis"], *report.summary["axis"]}
+    found |= {*report.maps["axis_x"], *report.maps["axis_y"]}
+    return {
+        str(axis): {
+            "label": axis.label,
+            "short": style.short_axis(str(axis)),
+            "nominal": axis.nominal,
+            "log": axis.log_axis,
+        }
+        for axis in shift_axes(sorted(found))
+    }
+
+
+def styles() -> dict[str, Any]:
+    """How curves look: by solver, and further ones for what has none of its own."""
+    return {
+        "solvers": [
+            {"solver": None if solver == "sac" else solver, **in_plotly(look)}
+            for solver, look in style.SOLVERS.items()
+        ],
+        "further": [in_plotly(style.further_style("", place)) for place in range(60)],
+    }
+
+
+def case_styles() -> list[dict[str, Any]]:
+    """How the case study's solvers look."""
+    return [
+        {"solver": solver, "inner": inner, **in_plotly(look)}
+        for (solver, inner), look in style.CASE_STUDY.items()
+    ]
+
+
+def in_plotly(look: style.Style) -> dict[str, str]:
+    """Label, colour, dash and symbol in Plotly's words; further lines are lengths of dashes."""
+    line = look.line
+    known = isinstance(line, str)
+    dash = style.PLOTLY_LINES[line] if known else ",".join(f"{2 * length}px" for length in line[1])
+    symbol = style.PLOTLY_MARKERS[look.marker]
+    named = {"label": look.label} if look.label else {}
+    return {**named, "color": look.color, "dash": dash, "symbol": symbol}
+
+
+def thinned(paths: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
+    """The case study's tables ``values``, over seeds, and ``paths``, of the first seed."""
+    found: dict[str, list[pl.DataFrame]] = {"values": [], "paths": []}
+    cases = [] if paths is None else paths.group_by(CASE, maintain_order=True)
+    for _, case in cases:
+        named = case.row(0, named=True)
+        theta, omega = (np.stack(case[name].to_list()) for name in ("theta", "omega"))
+        values = _values(OBJECTIVES[named["objective"]].value(theta, omega))
+        count = min(POINTS, theta.shape[1])
+        steps = np.unique(np.linspace(0, theta.shape[1] - 1, count).round().astype(int))
+        points = {"step": steps, "theta": theta[0, steps], "omega": omega[0, steps]}
+        words = [pl.lit(named[name], pl.String).alias(name) for name in CASE]
+        start = [pl.lit(named[name], pl.Float64).alias(name) for name in START]
+        for name, table in (("values", values), ("paths", pl.DataFrame(points))):
+            found[name].append(table.select(*words, *start, pl.all()))
+    return {name: pl.concat(tables) if tables else pl.DataFrame() for name, tables in found.items()}
+
+
+def _values(value: NDArray[np.float64]) -> pl.DataFrame:
+    """Steps from 1 on, equally spaced on a logarithmic axis; no band for one seed."""
+    seeds, length = value.shape
+    steps = np.unique(np.geomspace(1, max(length - 1, 1), VALUES).round().astype(int))
+    steps = steps[steps < length]
+    rows: Any = np.quantile(value[:, steps], [*BAND.values()], axis=0)
+    nulls = [[None] * len(steps)] * len(BAND)
+    shown = zip(BAND, rows if seeds > 1 else nulls, strict=True)
+    band = {name: pl.Series(name, row, pl.Float64) for name, row in shown}
+    counts = np.full(len(steps), seeds)
+    return pl.DataFrame({"step": steps, "first": value[0, steps], **band, "seeds": counts})
+
+
 def _within_limit(videos: tuple[Video, ...]) -> list[Video]:
     """The videos that are put into the page: those that are there, until it would be too large."""
-    taken, size = [], 0
+    taken, room = [], VIDEO_BYTES
     for video in videos:
-        if video.path.suffix.lower() not in VIDEO_TYPES or not video.path.is_file():
-            continue
-        own = video.path.stat().st_size
-        if size + own <= VIDEO_BYTES:
+        if video.path.is_file() and video.path.stat().st_size <= room:
             taken.append(video)
-            size += own
+            room -= video.path.stat().st_size
     return taken
 
 
-def _type(video: Video) -> str:
-    return VIDEO_TYPES[video.path.suffix.lower()]
-
-
-def _base64(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
-
-
-def _runs(runs: pl.DataFrame | None, room: int) -> str | None:
-    """The table of runs as a Parquet file in base64, unless there is none or no room for it."""
+def _runs(runs: pl.DataFrame | None, room: int) -> str:
+    """The table of runs as a Parquet file in base64; empty if there is none or no room for it."""
     if runs is None:
-        return None
+        return ""
     buffer = io.BytesIO()
     runs.write_parquet(buffer)
-    content = base64.b64encode(buffer.getvalue()).decode()
-    return content if len(content) <= room else None
+    content = _base64(buffer.getvalue())
+    return content if len(content) <= room else ""
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _data(name: str, content: str) -> str:
@@ -175,7 +268,7 @@ def _data(name: str, content: str) -> str:
 
 def _hash(script: str) -> str:
     """What the security policy calls a script."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+    return f"'sha256-{_base64(hashlib.sha256(script.encode()).digest())}'"
 
 
 def _part(name: str) -> str:
