@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from mixedne.config import Config
-from mixedne.config.compatible import compile_key
-from mixedne.config.identity import WITHOUT_RESULT
+from mixedne.config.identity import WITHOUT_RESULT, compile_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate_grid

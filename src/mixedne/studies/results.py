@@ -14,8 +14,7 @@ from typing import Any
 import polars as pl
 
 from mixedne.config import SETTINGS, Config
-from mixedne.config.identity import identifier
-from mixedne.config.wording import differing, settings_in_words
+from mixedne.config.identity import differing, identifier, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import (
     METHOD,

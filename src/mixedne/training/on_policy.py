@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from mixedne.config import Config
-from mixedne.config.compatible import LANES
+from mixedne.config.identity import LANES
 from mixedne.solvers import Controls, SolverState
 from mixedne.training.assembly import make_solver, make_vpg
 from mixedne.training.streams import Stream, key

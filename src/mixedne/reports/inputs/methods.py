@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mixedne.config.identity import settings
-from mixedne.config.wording import differing, settings_in_words
+from mixedne.config.identity import differing, settings, settings_in_words
 from mixedne.names import CHOICES, FORMULATIONS
 from mixedne.reports.names import solver_words
 

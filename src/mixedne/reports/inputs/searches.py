@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.config.wording import settings_in_words
+from mixedne.config.identity import settings_in_words
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
