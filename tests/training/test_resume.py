@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from mixedne.cli.main import main, parse
+from mixedne.cli.main import main
+from mixedne.cli.parse import parse
 from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.training.checkpoints import load_checkpoints

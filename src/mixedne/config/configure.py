@@ -17,6 +17,9 @@ from mixedne.config.config import Config, derived, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
 from mixedne.names import AGENTS, CHOICES, PRESETS, SOLVERS
 
+MAX_NUMBERS = 1000
+"""In a list, as of hidden layers."""
+
 _TYPES = typing.get_type_hints(Config)
 
 
@@ -119,6 +122,10 @@ def coerce(name: str, value: Any, kind: Any = None) -> Any:
     if isinstance(kind, UnionType):  # a type or None
         return None if value is None else coerce(name, value, typing.get_args(kind)[0])
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
+        if len(value) > MAX_NUMBERS:
+            raise InvalidInputError(
+                f"{name} must be at most {MAX_NUMBERS} numbers, not {len(value)}"
+            )
         return tuple(coerce(name, part, typing.get_args(kind)[0]) for part in value)
     if not isinstance(value, bool):
         whole = isinstance(value, numbers.Integral)

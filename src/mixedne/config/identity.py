@@ -9,6 +9,7 @@ their identifiers.
 import dataclasses
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -70,8 +71,7 @@ def _unused(fields: Mapping[str, Any]) -> Mapping[str, str]:
 
 def to_json(config: Config) -> dict[str, Any]:
     """The configuration as JSON has it: tuples are lists."""
-    document: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
-    return document
+    return dict(json.loads(json.dumps(dataclasses.asdict(config))))
 
 
 def from_json(fields: Mapping[str, Any]) -> Config:
@@ -116,16 +116,10 @@ def default_folder(config: Config) -> Path:
 
 def run_name(fields: Mapping[str, Any]) -> str:
     """A name for the run of a configuration, given as JSON or as a dictionary has it."""
-    words = [fields["task"].replace("/", "_").replace(":", "_"), fields["agent"]]
-    if fields["solver"] is not None:
-        words.append(fields["solver"])
-    if fields["formulation"] != "nr-mdp":
-        words.append(fields["formulation"])
-    if fields["solver"] is not None:
-        words.append(f"delta{fields['delta']:g}")
-    if fields["preset"] != "paper":
-        words.append(fields["preset"])
-    return "-".join([*words, f"seed{fields['seed']}"])
+    delta = None if fields["solver"] is None else f"delta{fields['delta']:g}"
+    words = [fields["agent"], fields["solver"], fields["formulation"], delta, fields["preset"]]
+    told = [word for word in words if word not in (None, "nr-mdp", "paper")]  # the defaults apart
+    return "-".join([re.sub("[/:]", "_", fields["task"]), *told, f"seed{fields['seed']}"])
 
 
 def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -142,12 +136,9 @@ def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def settings_in_words(config: Mapping[str, Any], names: Iterable[str]) -> str:
     """Some settings, as far as the configuration has them: ``updates=100, eta=0.001``."""
-    return ", ".join(f"{name}={_word(config[name])}" for name in names if name in config)
-
-
-def _word(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text.replace("[", "(").replace("]", ")")
+    found = {name: config[name] for name in names if name in config}
+    words = [f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in found.items()]
+    return ", ".join(words).replace("[", "(").replace("]", ")")
 
 
 def compile_key(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, parse_json
 from mixedne.policies import Policy, load_policy, policy_files
 
 PROVENANCE = {
@@ -132,13 +132,13 @@ def _readable(name: str) -> str:
 def _read_provenance(config: Path) -> dict[str, Any]:
     """What a run's configuration says of its training."""
     try:
-        said = json.loads(config.read_text())
+        said = parse_json(config.read_text())
         said = {**said, "train_seed": said.get("seed")}
         return {
             name: None if said.get(name) is None else kind(said[name])
             for name, kind in PROVENANCE.items()
         }
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 
 

@@ -1,12 +1,12 @@
 """From paths to a report: everything read once, everything computed, nothing drawn."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from mixedne.errors import parse_json
 from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.commands import train_commands
 from mixedne.reports.inputs.files import Inputs, PlanInput, find, read_json
@@ -175,7 +175,7 @@ def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Pr
 
 def _parsed(text: str | None) -> Any:
     try:
-        return json.loads(text or "null")
+        return parse_json(text or "null")
     except ValueError:
         return None
 

@@ -4,13 +4,12 @@ Nothing here trusts what it finds: a file that cannot be read, or says what make
 a sentence of what is missing, and the rest is reported.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, parse_json
 from mixedne.reports.inputs import methods
 from mixedne.reports.inputs.commands import study_command
 from mixedne.shifts import PARAMETERS
@@ -184,6 +183,6 @@ def _is_nominal(grid: dict[str, Any]) -> bool:
 def read_json(path: Path) -> Any:
     """A JSON document; None if there is none, or none that is whole."""
     try:
-        return json.loads(path.read_bytes()) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
+        return parse_json(path.read_bytes()) if path.is_file() else None
+    except (OSError, ValueError):
         return None
