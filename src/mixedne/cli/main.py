@@ -32,8 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except OSError:
             silence(sys.stdout)
-            if isinstance(error, OSError) and error.filename is None:
-                error.filename = "standard output"
         if not isinstance(error, BrokenPipeError):  # stdout's reader has gone, as with `| head`
             note(f"mixedne: {explain(error)}")
         return 2 if isinstance(error, InvalidInputError | UnicodeEncodeError) else 1

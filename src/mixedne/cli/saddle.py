@@ -12,7 +12,7 @@ from tyro.conf import arg
 from mixedne.cli.console import print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.errors import check_choice, check_number
-from mixedne.files import new_folder, write_table
+from mixedne.files import new_folder, write_beside, write_table
 from mixedne.saddle.objectives import OBJECTIVES, parse_objectives
 from mixedne.saddle.settings import INNERS, SOLVERS, Case, plan_cases, solver_label
 from mixedne.versions import versions
@@ -153,7 +153,8 @@ class Saddle:
             ],
             "versions": versions("jax", "optax", "numpy"),
         }
-        (folder / MARK).write_text(json.dumps(config, indent=2) + "\n")
+        with write_beside(folder / MARK) as temporary:
+            temporary.write_text(json.dumps(config, indent=2) + "\n")
 
 
 def print_summary(results: "pl.DataFrame") -> None:
