@@ -19,7 +19,7 @@ def run_python(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["mixedne", "mixedne.cli.main", "mixedne.reports.figures", "mixedne.reports.page"]
+    "module", ["mixedne", "mixedne.cli.parse", "mixedne.reports.figures", "mixedne.reports.page"]
 )
 def test_light_imports_do_not_pull_in_jax(module: str) -> None:
     assert run_python(f"import sys, {module}; print('jax' in sys.modules)") == "False"

@@ -18,7 +18,6 @@ parts are imported on first use:
 """
 
 import importlib
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from mixedne.errors import InvalidInputError
@@ -32,31 +31,8 @@ if TYPE_CHECKING:
     from mixedne.training.run import train
     from mixedne.video.watch import watch
 
-__version__ = version("mixedne")
+    __version__: str
 
-__all__ = [
-    "InvalidInputError",
-    "Players",
-    "__version__",
-    "agents",
-    "evaluate",
-    "evaluation",
-    "load_policy",
-    "optimizers",
-    "results",
-    "saddle",
-    "solvers",
-    "studies",
-    "tasks",
-    "train",
-    "training",
-    "watch",
-]
-
-_PARTS = (
-    *("agents", "evaluation", "optimizers", "saddle"),
-    *("solvers", "studies", "tasks", "training"),
-)
 _FUNCTIONS = {
     "evaluate": "mixedne.evaluation.sweep",
     "load_policy": "mixedne.policies",
@@ -65,14 +41,20 @@ _FUNCTIONS = {
     "watch": "mixedne.video.watch",
 }
 
+__all__ = ["InvalidInputError", "Players", "__version__"]
+__all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
+__all__ += ["evaluate", "load_policy", "results", "train", "training", "watch"]
+
 
 def __getattr__(name: str) -> Any:
-    if name in _PARTS:
-        return importlib.import_module(f"mixedne.{name}")
     if name in _FUNCTIONS:
         return getattr(importlib.import_module(_FUNCTIONS[name]), name)
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("mixedne")
+    if name in __all__:
+        return importlib.import_module(f"mixedne.{name}")
     raise AttributeError(f"module 'mixedne' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS, *_FUNCTIONS})
+    return sorted({*globals(), *__all__})

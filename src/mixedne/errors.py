@@ -1,10 +1,9 @@
 """The package's named error, and the checks that many modules make with one wording."""
 
 import difflib
+import json
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 
 class InvalidInputError(ValueError):
@@ -35,6 +34,21 @@ def check_known(kind: str, name: str, known: Iterable[str]) -> str:
     raise InvalidInputError(f"there is no {kind} {name!r}; {hint}")
 
 
+def parse_json(text: str | bytes) -> Any:
+    """A JSON document; whatever is wrong with it, also absurd depth or numbers, is a ValueError."""
+
+    def number(digits: str) -> float:
+        value = int(digits) if digits.lstrip("-").isdigit() else float(digits)
+        if not abs(value) < 2**63:
+            raise InvalidInputError(f"a number must be below 2^63, not {digits[:20]}")
+        return value
+
+    try:
+        return json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
+    except RecursionError:
+        raise InvalidInputError("the document is nested too deeply") from None
+
+
 def check_number(
     name: str,
     value: Any,
@@ -49,6 +63,8 @@ def check_number(
     Values that JAX is tracing have no numbers yet and pass unchecked, so that a checked
     constructor can still be called inside ``jit`` and ``vmap``.
     """
+    import numpy as np  # here, because every import of the package passes this module
+
     try:
         numbers = np.asarray(value, dtype=float)
     except OverflowError:

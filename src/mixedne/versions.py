@@ -14,9 +14,15 @@ def versions(*packages: str) -> dict[str, str]:
 
 def machine() -> str:
     """The machine in words, without its name."""
-    cores = os.cpu_count()
-    words = [f"{platform.system()} {platform.machine()}", _processor(), f"{cores} cores"]
-    return ", ".join(word for word in words if word)
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        processor = platform.processor()
+    else:
+        models = (line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+        processor = next(models, "")
+    words = [f"{platform.system()} {platform.machine()}", processor, f"{os.cpu_count()} cores"]
+    return ", ".join(filter(None, words))
 
 
 def cores() -> int:
@@ -24,11 +30,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), "")

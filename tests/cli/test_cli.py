@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, real files."""
+"""The command line as a user meets it: real files and, where it matters, real processes."""
 
 import json
 import os
@@ -10,16 +10,19 @@ import polars as pl
 import pytest
 
 from mixedne.cli.console import print_table
-from mixedne.cli.main import COMMANDS, command_class, main
+from mixedne.cli.main import main
+from mixedne.cli.parse import COMMANDS, command_class
+from mixedne.saddle import theorems
+from mixedne.saddle.objectives import OBJECTIVES
 from probes.commands import COMMAND, mixedne
 from probes.tables import pretend_evaluated, shifts
 
 
-def test_saddle_json_keeps_its_contract() -> None:
-    done = mixedne("saddle", "--steps", "20", "--seeds", "3", "--start=-0.2,-0.6", "--json")
-    assert done.returncode == 0
-    rows = json.loads(done.stdout)
-    assert len(rows) == 3 * 3 * 3
+def test_saddle_json_keeps_its_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["saddle", "--steps", "5", "--seeds", "2", "--start=-0.2,-0.6", "--json"]) == 0
+    done = capsys.readouterr()
+    rows = json.loads(done.out)
+    assert len(rows) == 3 * 3 * 2
     needed = {"objective", "start", "solver", "inner", "seed", "theta", "omega", "value"}
     needed |= {"distance", "exploitability", "end_exploitability", "escaped"}
     for row in rows:
@@ -30,16 +33,17 @@ def test_saddle_json_keeps_its_contract() -> None:
         assert row["end_exploitability"] >= 0
         assert row["exploitability"] >= 0
     assert {row["solver"] for row in rows} == {"gad", "eg", "mixedne-ld"}
-    assert "Case study 1/3: GAD" in done.stderr
+    assert "Case study 1/3: GAD" in done.err
 
 
-def test_saddle_writes_figures_and_tables(tmp_path: Path) -> None:
-    cases = ["--objective", "x2y2-xy", "--inner", "both"]
-    arguments = ["saddle", *cases, "--steps", "5", "--seeds", "2", "--out", "results"]
-    done = mixedne(*arguments, cwd=tmp_path)
-    assert done.returncode == 0
-    assert "MixedNE-LD coupled" in done.stdout
+def test_saddle_writes_figures_and_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "results"
+    cases = ["--objective", "x2y2-xy", "--inner", "both"]
+    arguments = ["saddle", *cases, "--steps", "5", "--seeds", "2", "--out", str(out)]
+    assert main(arguments) == 0
+    assert "MixedNE-LD coupled" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == {"results"}
     figures = {"x2y2-xy.png", "x2y2-xy.pdf"}
     assert {path.name for path in out.iterdir()} == figures | {
@@ -57,13 +61,11 @@ def test_saddle_writes_figures_and_tables(tmp_path: Path) -> None:
 
     # Nothing is overwritten unless asked.
     before = (out / "config.json").stat().st_mtime_ns
-    again = mixedne(*arguments, cwd=tmp_path)
-    assert again.returncode == 2
-    assert again.stderr.splitlines()[-1].endswith(
-        "is not empty: choose another or pass --overwrite"
-    )
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.endswith("is not empty: choose another or pass --overwrite\n")
     assert (out / "config.json").stat().st_mtime_ns == before
-    assert mixedne(*arguments, "--overwrite", cwd=tmp_path).returncode == 0
+    assert main([*arguments, "--overwrite"]) == 0
     assert (out / "config.json").stat().st_mtime_ns != before
 
 
@@ -184,7 +186,8 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
 
 LIGHT = """
 import contextlib, io, sys
-from mixedne.cli.main import COMMANDS, main
+from mixedne.cli.main import main
+from mixedne.cli.parse import COMMANDS
 heavy = lambda: {"jax", "jaxlib", "mujoco", "gymnasium", "optax"} & set(sys.modules)
 said = io.StringIO()
 main(["presets", "--json"])
@@ -241,7 +244,15 @@ def test_a_reader_that_has_gone_is_no_error_worth_a_word(arguments: list[str]) -
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_theorems_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_theorems_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def few_claims(samples: int) -> list[theorems.Check]:
+        assert samples == 1000
+        return [*theorems.check_mixed_equilibria(OBJECTIVES["x2y2-xy"])]  # without sampling
+
+    monkeypatch.setattr(theorems, "check_claims", few_claims)
     assert main(["theorems", "--samples", "1000", "--json"]) == 0
     checks = json.loads(capsys.readouterr().out)
+    assert len(checks) == 3
     assert {"claim", "condition", "expected", "measured", "tolerance", "holds"} <= set(checks[0])
+    assert main(["theorems", "--samples", "1000"]) == 0
+    assert "FAILS, as the paper says it" in " ".join(capsys.readouterr().out.split())

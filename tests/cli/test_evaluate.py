@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -124,14 +123,6 @@ def test_bad_shifts_are_refused(
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
-
-
-@pytest.fixture
-def heeded_ctrl_c() -> Iterator[None]:
-    """A shell lets what it starts in the background ignore SIGINT, and children inherit that."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heeded_ctrl_c")

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 import mixedne
-from mixedne.cli.main import main, parse
-from mixedne.cli.quickstart import Quickstart
+from mixedne.cli.main import main
+from mixedne.cli.parse import parse
+from mixedne.cli.study import Quickstart
 from mixedne.config import Config, configure
 from mixedne.errors import TrainingError
 from mixedne.reports.inputs.collect import collect

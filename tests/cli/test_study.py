@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
+import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import polars as pl
@@ -13,8 +16,8 @@ from rich.console import Console
 
 from mixedne.cli.console import duration
 from mixedne.cli.main import main
-from mixedne.cli.progress import describe, render
-from mixedne.cli.study_tables import print_rows
+from mixedne.cli.study import signals_as_interrupt
+from mixedne.cli.study_tables import print_rows, progress_in_words, render
 from mixedne.config import configure
 from mixedne.config.identity import to_json
 from mixedne.studies.plan import PlannedRun, expand
@@ -189,7 +192,7 @@ def test_the_time_left_is_never_cut() -> None:
 
 def test_a_progress_in_words() -> None:
     progress = Progress(total=5, done=2, failed={"a": "broke"}, seconds_left=600.0)
-    assert describe(progress, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
+    assert progress_in_words(progress, "runs") == "2 of 5 runs, 0 running, 1 failed, 10 min left"
     times = {5: "5 s", 600: "10 min", 7200: "2.0 h", 864000: "10.0 days"}
     assert {seconds: duration(seconds) for seconds in times} == times
 
@@ -201,3 +204,21 @@ def test_a_file_may_hold_what_looks_like_markup(
     study.write_text("about = '[/foo] [red]x :smile: \\\\'\n[[runs]]\ntasks = ['Hopper']")
     assert main(["study", str(study), *PLAN]) == 0
     assert "mine: [/foo] [red]x :smile: \\\\ " in capsys.readouterr().out
+
+
+def test_what_ends_a_session_ends_a_study_like_ctrl_c() -> None:
+    def ignore(*_: Any) -> None:
+        pass
+
+    before = [signal.signal(number, ignore) for number in (signal.SIGTERM, signal.SIGHUP)]
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with pytest.raises(KeyboardInterrupt), signals_as_interrupt():
+                os.kill(os.getpid(), number)
+        assert signal.getsignal(signal.SIGTERM) is signal.getsignal(signal.SIGHUP) is ignore
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+        with signals_as_interrupt():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGHUP, before[1])

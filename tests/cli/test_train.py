@@ -17,7 +17,8 @@ from rich.console import Console
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.cli.console import Bar
-from mixedne.cli.main import main, parse
+from mixedne.cli.main import main
+from mixedne.cli.parse import parse
 from mixedne.cli.train import Train, describe, seconds_left, watching
 from mixedne.config import SETTINGS, Config, configure
 from mixedne.metrics import read_metrics

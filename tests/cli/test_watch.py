@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -106,14 +105,6 @@ def test_bad_input_gets_one_sentence(
     assert said.err.startswith("mixedne: ")
     assert message in said.err
     assert [path.name for path in tmp_path.iterdir()] == ["pendulum"]
-
-
-@pytest.fixture
-def heeded_ctrl_c() -> Iterator[None]:
-    """A shell lets what it starts in the background ignore SIGINT, and children inherit that."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heeded_ctrl_c")

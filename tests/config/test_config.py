@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixedne import InvalidInputError
-from mixedne.cli.main import parse
+from mixedne.cli.parse import parse
 from mixedne.cli.train import Train
 from mixedne.config import (
     FALLBACK,

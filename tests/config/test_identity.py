@@ -7,9 +7,9 @@ import pytest
 
 from mixedne import InvalidInputError
 from mixedne.config import SETTINGS, Config, configure
-from mixedne.config.compatible import compile_key
 from mixedne.config.identity import (
     WITHOUT_RESULT,
+    compile_key,
     from_json,
     identifier,
     run_name,

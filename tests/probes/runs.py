@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mixedne.cli.main import parse
+from mixedne.cli.parse import parse
 from mixedne.config import Config
 from mixedne.metrics import read_metrics
 from probes.commands import COMMAND

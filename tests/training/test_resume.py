@@ -19,7 +19,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from mixedne.cli.main import main, parse
+from mixedne.cli.main import main
+from mixedne.cli.parse import parse
 from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError
 from mixedne.files import read_json, write_json
@@ -117,9 +118,10 @@ def killed_ends_as_whole(
 
 
 def test_a_run_killed_at_random_moments_ends_the_same(
-    laboratory: Laboratory, tmp_path: Path
+    laboratory: Laboratory, whole: Path, tmp_path: Path
 ) -> None:
-    assert killed_ends_as_whole(laboratory, LANGEVIN, tmp_path, kills=2, seed=0) >= 1
+    assert killed_run(laboratory, LANGEVIN, tmp_path / "run", kills=2, seed=0) >= 1
+    assert results(tmp_path / "run") == results(whole)
 
 
 @pytest.mark.slow

@@ -8,61 +8,44 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from rich import box
 from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, track
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column, Table
 from rich.text import Text
 
-T = TypeVar("T")
+from mixedne.cli.streams import note
 
 PLAIN_WIDTH = 170
 """Width of tables where stdout is not a terminal and so has no width of its own."""
 
 
-def note(text: str) -> None:
-    """Print something on stderr, beside the results."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def progress(items: Sequence[T], describe: Callable[[T], str], title: str) -> Iterator[T]:
-    """Go through ``items`` with a progress bar on a terminal, and plain lines elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        yield from track(items, description=title, console=console, transient=True)
-        return
-    for number, item in enumerate(items, 1):
-        note(f"{title} {number}/{len(items)}: {describe(item)}")
-        yield item
-
-
 class Bar(Progress):
     """A progress bar that fits into 80 columns: what else there is to say has a line of its own."""
 
-    def __init__(self, title: str, console: Console) -> None:
+    def __init__(self, title: str, console: Console, said: str = "") -> None:
         """The bar moves without a share until it is shown the first time."""
-        whole = Column(no_wrap=True)
-        self.said = ""
+        self.said, self._start = said, time.monotonic()
         super().__init__(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=34)),
             BarColumn(None, table_column=Column(ratio=1)),
-            TextColumn("{task.fields[count]}", table_column=whole),
-            TextColumn("{task.fields[left]}", table_column=whole),
+            TextColumn("{task.fields[count]}", table_column=Column(no_wrap=True)),
             console=console,
             transient=True,
             expand=True,
         )
-        self._job = self.add_task(escape(title), total=None, count="", left="")
+        self._job = self.add_task(escape(title), total=None, count="")
 
-    def show(self, done: int, total: int, seconds_left: float | None, said: str = "") -> None:
-        """Move to ``done`` of ``total``."""
+    def show(self, done: int, total: int, left: float | None = None, said: str = "") -> None:
+        """Move to ``done`` of ``total``; the seconds left follow from the speed, if not given."""
         self.said = said
-        left = "" if seconds_left is None else f"{duration(seconds_left)} left"
-        count = f"{done:,}/{total:,}"
-        self.update(self._job, completed=done, total=total, count=count, left=left)
+        if left is None and done:
+            left = (time.monotonic() - self._start) / done * (total - done)
+        count = f"{done:,}/{total:,}" + ("" if left is None else f" {duration(left)} left")
+        self.update(self._job, completed=done, total=total, count=count)
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """The bar and, below it, what is said."""
@@ -72,26 +55,27 @@ class Bar(Progress):
 
 
 @contextlib.contextmanager
-def counting(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function of (done, total): a bar on a terminal, a line every tenth elsewhere."""
+def counting(
+    title: str, unit: str = "", *, lines: int = 10, said: str = ""
+) -> Iterator[Callable[..., None]]:
+    """Yield ``Bar.show`` on a terminal, and elsewhere what prints about so many lines.
+
+    The first line comes at once, unless there is something else to be ``said`` before.
+    """
     console = Console(stderr=True)
     if console.is_terminal:
-        start = time.monotonic()
-
-        def show(done: int, total: int) -> None:
-            passed = time.monotonic() - start
-            bar.show(done, total, passed / done * (total - done) if done else None)
-
-        with Bar(f"{title}, {unit}", console) as bar:
-            yield show
+        with Bar(f"{title}, {unit}" if unit else title, console, said) as bar:
+            yield bar.show
         return
-    reported = -1
+    reported = 0 if said else -1
 
-    def report(done: int, total: int) -> None:
+    def report(done: int, total: int, left: float | None = None, said: str = "") -> None:
         nonlocal reported
-        if 10 * done // total > reported:
-            reported = 10 * done // total
-            note(f"{title}: {done} of {total} {unit}")
+        if lines * done // total > reported:
+            count = f"{title}: {done} of {total} {unit}" if unit else f"step {done} of {total}"
+            time_left = "" if left is None else f"{duration(left)} left"
+            note(", ".join(filter(None, (count, said, time_left))))
+        reported = max(reported, lines * done // total)
 
     yield report
 
@@ -129,6 +113,14 @@ def print_json(document: Any) -> None:
     print(json.dumps(_finite(document), allow_nan=False))
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on stdout; where it is too wide, constant columns go into the title."""
     console = Console()
@@ -152,13 +144,3 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value

@@ -1,13 +1,14 @@
-"""``mixedne evaluate``: policies in worlds that differ from the nominal one."""
+"""``mixedne evaluate`` and ``watch``: policies in worlds that differ from the nominal one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
+from tyro.conf import Positional, UseAppendAction, arg
 
-from mixedne.cli.console import counting, note, noted_warnings, print_json, print_table
+from mixedne.cli.console import counting, noted_warnings, print_json, print_table
+from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -15,69 +16,73 @@ if TYPE_CHECKING:
 
     from mixedne.evaluation.handles import PolicyHandle
 
-NamedFactors = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=FACTOR")]
-ShiftTexts = Annotated[tuple[str, ...], tyro.conf.arg(metavar="AXIS=LIST")]
-List = Annotated[str | None, tyro.conf.arg(metavar="LIST")]
+NamedFactors = Annotated[tuple[str, ...], arg(metavar="NAME=FACTOR")]
+Count = Annotated[int | None, arg(metavar="N")]
+List = Annotated[str | None, arg(metavar="LIST")]
 
 
-@dataclass(frozen=True)
-class Evaluate:
-    """Measure policies in worlds that differ from the one they were trained in."""
+@dataclass(frozen=True, kw_only=True)
+class ShiftOptions:
+    """What ``evaluate`` and ``watch`` share: the task, how it is shifted, how the policy acts."""
 
-    about: ClassVar[str] = """\
-All axes given are crossed. A LIST is 0.5,1,2 or 0.5:2:16 (start:stop:count, both ends
-included) or a named grid, paper or paper-heatmap. Every grid point and every policy
-meets the same initial states and the same noise.
-
-An AXIS is a parameter (mass, friction, noise, rho, gravity, damping, actuator-strength,
-observation-noise, action-delay), with a body, geom, joint or actuator in brackets for a part
-of the model, by name or as #index, and with :abs for values instead of factors.
-
-Without --out, the results of a run folder go into its evaluation.parquet, beside what is
-there already.
-
-Examples:
-  mixedne evaluate runs/hopper --mass paper
-  mixedne evaluate runs/a runs/b --mass 0.5:2:4 --noise 0,0.1 --episodes 20 --out ab.parquet
-  mixedne evaluate runs/hopper --shift 'mass[torso]=0.5:2:16' --shift gravity=0.8,1
-  mixedne evaluate ppo.zip --trust-pickle --task Hopper-v5 --friction 0.5,1,2 --json"""
-
-    policies: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN|FILE")]
-    """Run folders, policy files, or Stable-Baselines3 files."""
-    task: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
+    task: Annotated[str | None, arg(metavar="TASK")] = None
     """The task; policies from elsewhere need it."""
-    mass: List = None
-    """Factors on all bodies' masses."""
+    mass: Any = None  # this, friction and noise: lists of ``evaluate``, numbers of ``watch``
     mass_mode: Literal["reference", "consistent"] = "reference"
     """What a factor on masses changes: masses alone, or inertias and derived constants too."""
+    friction: Any = None
+    noise: Any = None
+    shift: UseAppendAction[Annotated[tuple[str, ...], arg(metavar="AXIS=LIST")]] = ()
+    """Values along any axis, as often as you like: gravity=0.5, mass[torso]:abs=3.5."""
+    body_mass: UseAppendAction[NamedFactors] = ()
+    """Factors on single bodies' masses."""
+    geom_friction: UseAppendAction[NamedFactors] = ()
+    """Factors on single geoms' friction."""
+    seed: int = 0
+    """Of the evaluation."""
+    stochastic: bool = False
+    """Let stochastic policies sample their actions; otherwise their mean acts."""
+    trust_pickle: bool = False
+    """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
+    overwrite: bool = False
+    """Replace the output file if it exists."""
+
+    def keywords(self, *others: str) -> dict[str, Any]:
+        """The options as arguments of the function in Python, apart from ``others``."""
+        forms = {"shift": "{}", "body_mass": "mass[{}]", "geom_friction": "friction[{}]"}
+        pairs = []
+        for option, form in forms.items():
+            for text in getattr(self, option):
+                name, _, values = (part.strip() for part in text.rpartition("="))
+                if not (name and values):
+                    raise InvalidInputError(f"a shift must be NAME=NUMBERS, not {text!r}")
+                pairs.append((form.format(name), values))
+        names = {field.name for field in fields(self)} - {*forms, "json", *others}
+        return {**{name: getattr(self, name) for name in names}, "shifts": pairs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(ShiftOptions):
+    """Measure policies in worlds that differ from the one they were trained in."""
+
+    policies: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN|FILE")]
+    """Run folders, policy files, or Stable-Baselines3 files."""
+    mass: List = None
+    """Factors on all bodies' masses."""
     friction: List = None
     """Factors on all geoms' friction."""
     noise: List = None
     """Probabilities with which a uniform action replaces the policy's."""
     rho: List = None
     """Values of ρ, for the toy MDP."""
-    shift: tyro.conf.UseAppendAction[ShiftTexts] = ()
-    """Values along any axis, as often as you like."""
-    body_mass: tyro.conf.UseAppendAction[NamedFactors] = ()
-    """Factors on single bodies' masses, at every grid point."""
-    geom_friction: tyro.conf.UseAppendAction[NamedFactors] = ()
-    """Factors on single geoms' friction, at every grid point."""
     episodes: int = 10
     """Episodes at every grid point."""
-    seed: int = 0
-    """Of the evaluation."""
-    stochastic: bool = False
-    """Let stochastic policies sample their actions; otherwise their mean acts."""
-    threads: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    threads: Count = None
     """Threads for the physics; all cores by default."""
     worlds_at_once: int = 256
     """How many episodes advance together; more need more memory. Results do not depend on it."""
-    trust_pickle: bool = False
-    """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.parquet")] = None
+    out: Annotated[Path | None, arg(metavar="FILE.parquet")] = None
     """Where to write one row per episode. An interrupted evaluation goes on when repeated."""
-    overwrite: bool = False
-    """Replace the output file if it exists."""
     json: bool = False
     """Print one JSON document: a list with one object per policy and grid point."""
 
@@ -85,39 +90,17 @@ Examples:
         """Evaluate, write and print."""
         if not self.policies:
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
-        shifts = read_shifts(self.shift, self.body_mass, self.geom_friction)
+        keywords = self.keywords("policies", "out", "trust_pickle")
 
         from mixedne.evaluation.handles import find_policies
         from mixedne.evaluation.sweep import evaluate
         from mixedne.evaluation.table import concat_tables
 
-        handles = find_policies(self.policies, trust_pickle=self.trust_pickle)
         tables = []
-        for job, out in self.jobs(handles):
-            with (
-                counting(f"Evaluation of {job[0].name}", "episodes") as progress,
-                noted_warnings(),
-            ):
-                table = evaluate(
-                    job,
-                    self.task,
-                    mass=self.mass,
-                    friction=self.friction,
-                    noise=self.noise,
-                    rho=self.rho,
-                    shifts=shifts,
-                    mass_mode=self.mass_mode,
-                    episodes=self.episodes,
-                    seed=self.seed,
-                    stochastic=self.stochastic,
-                    threads=self.threads,
-                    worlds_at_once=self.worlds_at_once,
-                    out=out,
-                    overwrite=self.overwrite,
-                    join=self.out is None,
-                    progress=progress,
-                )
-            tables.append(table)
+        for job, out in self.jobs(find_policies(self.policies, trust_pickle=self.trust_pickle)):
+            count, join = counting(f"Evaluation of {job[0].name}", "episodes"), self.out is None
+            with count as progress, noted_warnings():
+                tables.append(evaluate(job, **keywords, out=out, join=join, progress=progress))
             if out is not None:
                 note(f"Results are in {out}")
         rows = summarise(concat_tables(tables)).to_dicts()
@@ -133,14 +116,58 @@ Examples:
         """
         if self.out is not None:
             return [(handles, self.out)]
-        jobs: list[tuple[list[PolicyHandle], Path | None]] = []
-        others = []
-        for handle in handles:
-            if handle.path is not None and handle.path.is_dir():
-                jobs.append(([handle], handle.path / "evaluation.parquet"))
-            else:
-                others.append(handle)
-        return [*jobs, (others, None)] if others else jobs
+        runs = [([h], h.path / "evaluation.parquet") for h in handles if h.path and h.path.is_dir()]
+        others = [h for h in handles if not (h.path and h.path.is_dir())]
+        return [*runs, *([(others, None)] if others else [])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(ShiftOptions):
+    """Record a policy in a world that differs from the one it was trained in."""
+
+    policy: Annotated[Path, Positional, arg(metavar="RUN|FILE")]
+    """A run folder, a policy file, or a Stable-Baselines3 file."""
+    out: Annotated[Path, arg(metavar="FILE.mp4")]
+    """The video."""
+    mass: float | None = None
+    """Factor on all bodies' masses."""
+    friction: float | None = None
+    """Factor on all geoms' friction."""
+    noise: float | None = None
+    """Probability with which a uniform action replaces the policy's."""
+    episode: int = 0
+    """Which of the evaluation's episodes, from 0 on."""
+    seconds: Annotated[float | None, arg(metavar="S")] = None
+    """The longest that the video may be; the return is the whole episode's all the same."""
+    size: Annotated[str, arg(metavar="WIDTHxHEIGHT")] = "640x480"
+    """Of the picture, in pixels."""
+    fps: Count = None
+    """Frames a second; the task's own by default, with one frame a step."""
+    speed: float = 1.0
+    """How much faster than in the world time passes in the video."""
+    camera: Annotated[str | None, arg(metavar="NAME")] = None
+    """One of the model's cameras; one that follows the robot by default."""
+    json: bool = False
+    """Print one JSON document: the video's file, and the episode that it shows."""
+
+    def run(self) -> None:
+        """Record, and say what is seen."""
+        keywords = self.keywords("policy", "size")
+        size = re.fullmatch(r"(\d{1,5})x(\d{1,5})", self.size)
+        if size is None:
+            raise InvalidInputError(f"size must be WIDTHxHEIGHT, as in 640x480, not {self.size!r}")
+        width, height = map(int, size.groups())
+
+        from mixedne.video.watch import watch
+
+        with counting(f"Video {self.out.name}", "frames") as progress, noted_warnings():
+            video = watch(self.policy, **keywords, size=(width, height), progress=progress)
+        if self.json:
+            print_json({**video.caption, "file": str(video.path)})
+            return
+        row = video.row
+        print(f"{row['task']}, {video.shift}: return {row['return']:.1f} in {row['length']} steps")
+        note(f"The video is {video.path}")
 
 
 def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
@@ -172,21 +199,3 @@ def _print(rows: list[dict[str, Any]]) -> None:
         for row in rows
     ]
     print_table(f"{rows[0]['task']}, return over episodes", columns, table)
-
-
-def read_shifts(
-    shifts: Sequence[str], body_masses: Sequence[str], geom_frictions: Sequence[str]
-) -> list[tuple[str, str]]:
-    """(axis, LIST) from AXIS=LIST, and from NAME=FACTOR of single bodies and geoms."""
-    pairs = []
-    for texts, form in (
-        (shifts, "{}"),
-        (body_masses, "mass[{}]"),
-        (geom_frictions, "friction[{}]"),
-    ):
-        for text in texts:
-            name, _, values = (part.strip() for part in text.rpartition("="))
-            if not (name and values):
-                raise InvalidInputError(f"a shift must be NAME=NUMBERS, not {text!r}")
-            pairs.append((form.format(name), values))
-    return pairs

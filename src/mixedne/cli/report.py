@@ -3,11 +3,12 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-import tyro
+from tyro.conf import Positional, arg
 
-from mixedne.cli.console import note, print_json
+from mixedne.cli.console import print_json
+from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError
 
 
@@ -15,25 +16,15 @@ from mixedne.errors import InvalidInputError
 class Report:
     """Make a page, and figures for a paper, from results."""
 
-    about: ClassVar[str] = """\
-A PATH is a study folder, a run folder, a folder of runs, an evaluation table (.parquet), an
-output folder of mixedne saddle, or a film (.mp4). The page is one file that needs no network;
-it shows every figure that the results allow, and says what is missing.
-
-Examples:
-  mixedne report studies
-  mixedne report runs/a runs/b --out ab.html
-  mixedne report studies case-study --out all.html --figures figures"""
-
-    paths: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH")]
+    paths: Annotated[tuple[Path, ...], Positional, arg(metavar="PATH")]
     """What to report."""
-    out: Annotated[Path, tyro.conf.arg(metavar="FILE.html")] = Path("report.html")
+    out: Annotated[Path, arg(metavar="FILE.html")] = Path("report.html")
     """The page."""
-    figures: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    figures: Annotated[Path | None, arg(metavar="DIR")] = None
     """Also write the paper's figures here, as PDF and PNG."""
     statistic: Literal["mean", "worst", "cvar"] = "mean"
     """Of the figures for a paper; the page has all three."""
-    title: Annotated[str | None, tyro.conf.arg(metavar="TEXT")] = None
+    title: Annotated[str | None, arg(metavar="TEXT")] = None
     """The page's title."""
     overwrite: bool = False
     """Replace the page, and figures of the same names, if they exist."""
@@ -74,24 +65,22 @@ Examples:
 
     def _check_output(self) -> None:
         """Refuse what cannot be written, or would overwrite something, before reading."""
-        if self.out.suffix.lower() not in (".html", ".htm"):
-            raise InvalidInputError(f"the page must be a .html file, not {self.out}")
-        if self.out.is_dir():
-            raise InvalidInputError(f"the page {self.out} is a folder")
-        if self.figures is not None and self.figures.exists() and not self.figures.is_dir():
-            raise InvalidInputError(f"the folder for figures {self.figures} is a file")
-        if not self.overwrite:
-            self._check_new()
-        for folder in filter(None, (self.out.parent, self.figures)):
+        out, figures = self.out, self.figures
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise InvalidInputError(f"the page must be a .html file, not {out}")
+        if out.is_dir():
+            raise InvalidInputError(f"the page {out} is a folder")
+        if figures is not None and figures.exists() and not figures.is_dir():
+            raise InvalidInputError(f"the folder for figures {figures} is a file")
+        if out.exists() and not self.overwrite:
+            raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
+        filled = figures is not None and figures.is_dir() and any(figures.iterdir())
+        if filled and not self.overwrite:
+            raise InvalidInputError(
+                f"{figures} is not empty: choose another folder or pass --overwrite"
+            )
+        for folder in filter(None, (out.parent, figures)):
             places = (folder.absolute(), *folder.absolute().parents)
             nearest = next(place for place in places if place.exists())
             if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
                 raise InvalidInputError(f"{folder} cannot be written: {nearest} is not open to you")
-
-    def _check_new(self) -> None:
-        if self.out.exists():
-            raise InvalidInputError(f"{self.out} exists: choose another file or pass --overwrite")
-        if self.figures is not None and self.figures.is_dir() and any(self.figures.iterdir()):
-            raise InvalidInputError(
-                f"{self.figures} is not empty: choose another folder or pass --overwrite"
-            )

@@ -1,15 +1,18 @@
-"""``mixedne saddle``: the case study."""
+"""``mixedne saddle`` and ``theorems``: the case study, and the claims of Section 4 checked."""
 
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
+from rich.console import Console
+from rich.progress import track
+from tyro.conf import arg
 
-from mixedne.cli.console import note, print_json, print_table, progress
+from mixedne.cli.console import print_json, print_table
+from mixedne.cli.streams import note
 from mixedne.errors import check_choice, check_number
-from mixedne.files import new_folder, write_table
+from mixedne.files import new_folder, write_beside, write_table
 from mixedne.saddle.objectives import OBJECTIVES, parse_objectives
 from mixedne.saddle.settings import INNERS, SOLVERS, Case, plan_cases, solver_label
 from mixedne.versions import versions
@@ -19,12 +22,6 @@ if TYPE_CHECKING:
 
 MARK = "config.json"
 """The file by which an output folder of this command is recognised."""
-
-PATH_SEEDS = 100
-"""Paths are kept and drawn for at most this many seeds; results are for all."""
-
-NUMBERS = ("steps", "learning_rate", "noise_scale", "inner_steps", "damping")
-"""Options that replace a number of the settings."""
 
 SUMMARY = {
     "off θω = ½": ("escaped", 0),
@@ -39,31 +36,18 @@ SUMMARY = {
 
 def _option(kind: type, metavar: str, hint: str, *aliases: str) -> Any:
     """An option whose default is what the settings say."""
-    return tyro.conf.arg(
-        constructor=kind, metavar=metavar, help_behavior_hint=hint, aliases=aliases
-    )
+    return arg(constructor=kind, metavar=metavar, help_behavior_hint=hint, aliases=aliases)
 
 
 @dataclass(frozen=True)
 class Saddle:
     """The paper's case study: two-number games that trap gradient methods."""
 
-    about: ClassVar[str] = """\
-The summary shows, for each game and solver, how many seeds ended off the curve of
-stationary points that are no equilibria, how far from the equilibrium they ended, and
-how much a player could gain by deviating (exploitability; zero at equilibria only).
-
-Examples:
-  mixedne saddle
-  mixedne saddle --start both --inner both --out case-study
-  mixedne saddle --settings authors --start both
-  mixedne saddle --objective x2y2-xy --solver mixedne-ld --start=-0.2,-0.6 --json"""
-
-    objective: Annotated[str, tyro.conf.arg(metavar="NAME|all")] = "all"
+    objective: Annotated[str, arg(metavar="NAME|all")] = "all"
     """x2y2-xy (θ²ω² − θω), xy-x2y2 (θω − θ²ω²), x2y2 (θ²ω²), or all."""
-    start: Annotated[str, tyro.conf.arg(metavar="far|near|both|X,Y")] = "far"
+    start: Annotated[str, arg(metavar="far|near|both|X,Y")] = "far"
     """Where to start. A negative point needs an equals sign: --start=-0.2,-0.6."""
-    solver: Annotated[str, tyro.conf.arg(metavar="NAME|all")] = "all"
+    solver: Annotated[str, arg(metavar="NAME|all")] = "all"
     """gad, eg, mixedne-ld, or all."""
     settings: Literal["paper", "authors"] = "paper"
     """What the paper prints, or what the authors' scripts do: coupled chains with K = 100,
@@ -89,7 +73,7 @@ Examples:
     """How many seeds; GAD and EG do not depend on them."""
     first_seed: int = 0
     """The first of them."""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Write figures, results.parquet, paths.parquet and config.json into this folder."""
     overwrite: bool = False
     """Replace the output folder if it holds something."""
@@ -119,7 +103,8 @@ Examples:
         check_choice("solver", self.solver, [*SOLVERS, "all"])
         if self.inner is not None:
             check_choice("inner", self.inner, [*INNERS, "both"])
-        given = {name: getattr(self, name) for name in NUMBERS}
+        numbers = ("steps", "learning_rate", "noise_scale", "inner_steps", "damping")
+        given = {name: getattr(self, name) for name in numbers}
         return plan_cases(
             parse_objectives(self.objective),
             solvers=SOLVERS if self.solver == "all" else [self.solver],
@@ -130,18 +115,21 @@ Examples:
         )
 
     def compute(self, cases: list[Case]) -> tuple["pl.DataFrame", "pl.DataFrame"]:
-        """The tables of results and of paths."""
+        """The table of results, and that of the paths of the first hundred seeds."""
         import numpy as np  # heavy imports wait until the input is known to be good
 
         from mixedne.saddle import experiment, tables
 
-        def describe(case: Case) -> str:
-            return f"{case.label} from {case.start}, {self.seeds} seeds"
-
         seeds = np.arange(self.first_seed, self.first_seed + self.seeds)
-        cases_shown = progress(cases, describe, "Case study")
-        runs = [run for case in cases_shown for run in experiment.run(case, seeds)]
-        return tables.results(runs), tables.paths(runs, PATH_SEEDS)
+        title, console, runs = "Case study", Console(stderr=True), []
+        plain = not console.is_terminal
+        shown = track(cases, title, console=console, transient=True, disable=plain)
+        for number, case in enumerate(shown, 1):
+            if plain:
+                of = f"{case.label} from {case.start}, {self.seeds} seeds"
+                note(f"{title} {number}/{len(cases)}: {of}")
+            runs += experiment.run(case, seeds)
+        return tables.results(runs), tables.paths(runs, 100)
 
     def write(
         self, folder: Path, cases: list[Case], results: "pl.DataFrame", paths: "pl.DataFrame"
@@ -165,7 +153,8 @@ Examples:
             ],
             "versions": versions("jax", "optax", "numpy"),
         }
-        (folder / MARK).write_text(json.dumps(config, indent=2) + "\n")
+        with write_beside(folder / MARK) as temporary:
+            temporary.write_text(json.dumps(config, indent=2) + "\n")
 
 
 def print_summary(results: "pl.DataFrame") -> None:
@@ -173,10 +162,8 @@ def print_summary(results: "pl.DataFrame") -> None:
     from mixedne.saddle.tables import summary
 
     order = list(OBJECTIVES)
-    cases = sorted(
-        summary(results).to_dicts(),
-        key=lambda case: (order.index(case["objective"]), case["start"]),
-    )
+    cases = summary(results).to_dicts()
+    cases.sort(key=lambda case: (order.index(case["objective"]), case["start"]))
     rows = [
         [
             OBJECTIVES[case["objective"]].label,
@@ -200,3 +187,38 @@ def _spread(case: dict[str, Any], name: str, digits: int) -> str:
     middle, low, high = (f"{scale * case[key]:.{digits}f}" for key in keys)
     noisy = case["inner"] is not None and case["seeds"] > 1
     return f"{middle}{unit} [{low}, {high}]" if noisy else f"{middle}{unit}"
+
+
+@dataclass(frozen=True)
+class Theorems:
+    """Check what the paper's Section 4 claims, by integration, expansion and sampling."""
+
+    samples: int = 1_000_000
+    """Samples of each Monte-Carlo estimate."""
+    json: bool = False
+    """Print one JSON document: a list with one object per check."""
+
+    def run(self) -> None:
+        """Run every check and print it."""
+        check_number("samples", self.samples, at_least=2)
+        from mixedne.saddle.theorems import check_claims
+
+        checks = check_claims(self.samples)
+        if self.json:
+            print_json([{**asdict(check), "holds": check.holds} for check in checks])
+            return
+        rows = [
+            [
+                check.claim,
+                check.objective,
+                check.condition,
+                check.quantity,
+                f"{check.expected:.4g}",
+                f"{check.measured:.4g} ± {check.tolerance:.1g}",
+                ("holds" if check.holds else "FAILS")
+                + (", as the paper says it" if check.paper else ""),
+            ]
+            for check in checks
+        ]
+        columns = ["claim", "objective", "condition", "quantity", "claimed", "measured", "verdict"]
+        print_table("Section 4, claim by claim", columns, rows)

@@ -1,52 +1,46 @@
-"""``mixedne study``: a whole experiment."""
+"""``mixedne study`` and ``quickstart``: a whole experiment, and a small one with its report."""
 
 import contextlib
 import dataclasses
+import functools
 import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import tyro
+from tyro.conf import Positional, arg
 
-from mixedne.cli.console import note, noted_warnings, print_json
-from mixedne.cli.progress import show_progress
-from mixedne.cli.study_tables import describe, print_choices, print_results, print_runs
+from mixedne.cli import study_tables
+from mixedne.cli.console import noted_warnings, print_json, print_table
+from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from mixedne.studies.folder import StudyFolder
+    from mixedne.studies.plan import PlannedRun
     from mixedne.studies.run import Outcome
     from mixedne.studies.scheduler import Executor
     from mixedne.studies.spec import Study as Spec
 
-Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME")]
+Count = Annotated[int | None, arg(metavar="N")]
+Names = Annotated[tuple[str, ...], arg(metavar="NAME")]
 
 
 @dataclass(frozen=True)
 class Study:
     """Plan, run, resume and evaluate a whole experiment."""
 
-    about: ClassVar[str] = """\
-A study is a TOML file, or one of those that ship: smoke, quickstart; paper-ddpg,
-paper-ddpg-one-player, paper-td3, paper-sac, paper-sac-small (SAC with TD3's networks), paper-vpg;
-paper-search-ddpg, equal-search-ddpg, and the same for td3 and vpg. It can be stopped at any time:
-the same command resumes it. Several studies can share a folder, and a run that two of them name is
-done once.
-
-Examples:
-  mixedne study smoke --out studies
-  mixedne study paper-ddpg --tasks Hopper-v5 --seeds 2 --dry-run
-  mixedne study mine.toml --workers 8 --out studies
-  mixedne study paper-td3 --executor ray --address auto --out studies"""
-
-    study: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME|FILE.toml")]
+    study: Annotated[str, Positional, arg(metavar="NAME|FILE.toml")]
     """The study."""
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """The study folder; only a dry run needs none."""
     tasks: Names = ()
     """Only these tasks, or others than the study's."""
@@ -54,15 +48,15 @@ Examples:
     """Only these agents."""
     solvers: Names = ()
     """Only these solvers."""
-    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    seeds: Count = None
     """The number of seeds, counting up from the first; a search keeps its own."""
-    steps: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    steps: Count = None
     """Steps of every run."""
-    workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    workers: Count = None
     """Runs at a time; by default one for each core."""
     executor: Literal["local", "ray"] = "local"
     """Worker processes on this machine, or a Ray cluster (needs mixedne[ray])."""
-    address: Annotated[str | None, tyro.conf.arg(metavar="A")] = None
+    address: Annotated[str | None, arg(metavar="A")] = None
     """Address of the Ray cluster; without it, Ray starts one on this machine."""
     retries: int = 2
     """How often a run that fails is tried again."""
@@ -89,19 +83,15 @@ Examples:
         from mixedne.studies.spec import find_study
 
         # Tasks that the user names replace those of the file.
-        spec = find_study(self.study, allow_import=self.allow_import or bool(self.tasks)).select(
-            tasks=self.tasks,
-            agents=self.agents,
-            solvers=self.solvers,
-            seeds=self.seeds,
-            steps=self.steps,
-        )
+        found = find_study(self.study, allow_import=self.allow_import or bool(self.tasks))
+        selection = ("tasks", "agents", "solvers", "seeds", "steps")
+        spec = found.select(**{name: getattr(self, name) for name in selection})
         if self.dry_run:
-            self._print_plan(spec)
+            self.print_plan(spec)
         else:
-            self._run(spec, self.out or Path())
+            self.run_and_print(spec)
 
-    def _print_plan(self, spec: "Spec") -> None:
+    def print_plan(self, spec: "Spec") -> None:
         """Print what would be done."""
         from mixedne.studies.calibration import calibrate
         from mixedne.studies.costs import UnitCosts, effort
@@ -119,52 +109,44 @@ Examples:
             note("measuring this machine for about fifteen seconds")
             costs = calibrate(sorted({run.fields["task"] for run in runs}))
         whole, rest = effort([*runs, *reported], costs), effort([*left, *reported], costs)
-        workers = self.workers or cores()
+        workers, finished = self.workers or cores(), len(runs) - len(left)
         if self.json:
-            print_json(
-                {
-                    "study": spec.name,
-                    "runs": plan_json(runs),
-                    "finished": len(runs) - len(left),
-                    "reported": len(reported),
-                    "total": whole._asdict(),
-                    "left": rest._asdict(),
-                    "workers": workers,
-                }
-            )
+            document = {"study": spec.name, "runs": plan_json(runs), "finished": finished}
+            document |= {"reported": len(reported), "total": whole._asdict()}
+            print_json({**document, "left": rest._asdict(), "workers": workers})
             return
-        print_runs(spec, runs, reported)
-        print(f"{whole.runs} runs, {len(runs) - len(left)} of them finished")
+        study_tables.print_runs(spec, runs, reported)
+        print(f"{whole.runs} runs, {finished} of them finished")
         stages = 2 if left and reported else 1  # what is reported has to wait for the choice
-        print(describe(rest, workers, stages))
+        print(study_tables.effort_in_words(rest, workers, stages))
 
-    def _run(self, spec: "Spec", out: Path) -> None:
+    def run_and_print(self, spec: "Spec") -> None:
         """Do it, and print the results."""
         from mixedne.studies.folder import StudyFolder
+        from mixedne.studies.results import results, summarise
 
-        folder = StudyFolder(out)
+        folder = StudyFolder(self.out or Path())
+        make_executor = None
+        if self.executor == "ray":
+            from mixedne.studies.ray import RayExecutor, check_address, find_ray
+
+            find_ray()
+            check_address(self.address)
+            make_executor = functools.partial(RayExecutor, folder, self.address, self.workers)
         started = time.monotonic()
         outcome = run_with_progress(
             spec,
             folder,
-            workers=self.workers,
+            make_executor or local_executor(spec, folder, self.workers),
             retries=self.retries,
-            ray=(self.address,) if self.executor == "ray" else None,
             command=["mixedne", *sys.argv[1:]],
         )
-        self._print_outcome(spec, folder, outcome, time.monotonic() - started)
-        raise_failures(spec, folder, outcome)
-
-    def _print_outcome(
-        self, spec: "Spec", folder: "StudyFolder", outcome: "Outcome", seconds: float
-    ) -> None:
-        from mixedne.studies.results import results, summarise
-
+        seconds = time.monotonic() - started
         plan = f"{spec.name}-reported" if spec.search else spec.name
         with noted_warnings():
             table = summarise(results(folder.path, study=plan), outcome.runs)
         if self.json:
-            choices = None if outcome.choices is None else map(dataclasses.asdict, outcome.choices)
+            choices = outcome.choices
             print_json(
                 {
                     "study": spec.name,
@@ -173,63 +155,121 @@ Examples:
                     "failed": [{"run": r, "error": e} for r, e in outcome.failed.items()],
                     "retried": outcome.retried,
                     "seconds": round(seconds, 1),
-                    "choices": None if choices is None else list(choices),
+                    "choices": None if choices is None else [*map(dataclasses.asdict, choices)],
                     "results": table.to_dicts(),
                 }
             )
-            return
-        if outcome.choices:
-            print_choices(outcome.choices)
-        print_results(table)
-        for name, error in outcome.failed.items():
-            note(f"failed: {name}: {error}")
-        note(f"{outcome.total - len(outcome.failed)} of {outcome.total} runs are in {folder.runs}")
+        else:
+            if outcome.choices:
+                study_tables.print_choices(outcome.choices)
+            study_tables.print_results(table)
+            for name, error in outcome.failed.items():
+                note(f"failed: {name}: {error}")
+            done = outcome.total - len(outcome.failed)
+            note(f"{done} of {outcome.total} runs are in {folder.runs}")
+        raise_failures(spec, folder, outcome)
+
+
+@dataclass(frozen=True)
+class Quickstart:
+    """Train a robust pendulum four ways, change its mass, and compare."""
+
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """The folder for the results; by default a new one named quickstart, quickstart-2, …
+    An earlier quickstart in the folder is resumed."""
+    seeds: int = 2
+    """Runs of each kind."""
+    steps: int = 50_000
+    """Environment steps of each run."""
+    workers: Count = None
+    """Runs at a time; by default one for each core."""
+
+    def run(self) -> None:
+        """Train, evaluate, write the report and print a summary."""
+        check_number("seeds", self.seeds, at_least=1)
+        check_number("steps", self.steps, at_least=1)
+        check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
+
+        from mixedne.studies.folder import StudyFolder
+        from mixedne.studies.results import results
+        from mixedne.studies.spec import find_study
+
+        spec = find_study("quickstart").select(seeds=self.seeds, steps=self.steps)
+        new = (Path(f"quickstart-{number}".removesuffix("-1")) for number in count(1))
+        folder = StudyFolder(self.out or next(path for path in new if not path.exists()))
+        options = ["--seeds", str(self.seeds), "--steps", str(self.steps), "--out"]
+        options.append(str(folder.path))
+        outcome = run_with_progress(
+            spec,
+            folder,
+            local_executor(spec, folder, self.workers),
+            retries=1,
+            command=["mixedne", "study", spec.name, *options],
+            resume=["mixedne", "quickstart", *options],
+        )
+        raise_failures(spec, folder, outcome)
+
+        from mixedne.reports.inputs.collect import collect
+        from mixedne.reports.page import write_page
+
+        report = folder.path / "report.html"
+        title = "Quickstart: InvertedPendulum-v5 four ways"
+        write_page(collect([folder.path], title=title), report)
+        _print_summary(outcome.runs, results(folder.path, study=spec.name))
+        note(f"The runs are in {folder.runs}")
+        note(f"The report is {report}: open it in a browser")
+
+
+def _print_summary(runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
+    """One row for each method: mean over runs, and the lowest run, at some masses."""
+    from mixedne.evaluation.statistics import seed_means
+    from mixedne.names import SOLVERS
+
+    means, rows, masses = seed_means(table), [], (0.5, 1.0, 2.0, 4.0)
+    for solver, delta in dict.fromkeys((r.fields["solver"], r.fields["delta"]) for r in runs):
+        cells = [f"{SOLVERS[solver]}, {'two players' if delta else 'one player'}"]
+        for mass in masses:
+            returns = means.filter(solver=solver, delta=delta, mass=mass)["mean_return"].to_numpy()
+            cells.append(f"{returns.mean():.0f} ({returns.min():.0f})")
+        rows.append(cells)
+    title = f"Return on {table['task'][0]} by mass: mean over runs (and the lowest run)"
+    print_table(title, ["trained with", *(f"mass × {mass:g}" for mass in masses)], rows)
+
+
+def local_executor(
+    spec: "Spec", folder: "StudyFolder", workers: int | None
+) -> "Callable[[], Executor]":
+    """What starts worker processes on this machine; without ``workers``, one for each core."""
+    from mixedne.studies.local import LocalExecutor
+    from mixedne.versions import cores
+
+    return functools.partial(LocalExecutor, folder, folder.log(spec.name), workers or cores())
 
 
 def run_with_progress(
     spec: "Spec",
     folder: "StudyFolder",
+    make_executor: "Callable[[], Executor]",
     *,
-    workers: int | None,
     retries: int,
-    ray: tuple[str | None] | None = None,
     command: Sequence[str],
     resume: Sequence[str] | None = None,
 ) -> "Outcome":
     """Run a study with progress on stderr.
 
-    Args:
-      spec: the study.
-      folder: its folder.
-      workers: how many runs at a time; None for one on each core.
-      retries: how often a run that fails is tried again.
-      ray: with the address of a Ray cluster, the executor is Ray and not this machine.
-      command: what the user typed, for the plan.
-      resume: the command that is shown after Ctrl-C, if it is another.
+    ``command`` is what the user typed, for the plan; after Ctrl-C it is shown, or ``resume``.
     """
-    from mixedne.studies.local import LocalExecutor
     from mixedne.studies.run import run_study
-    from mixedne.versions import cores
 
-    def make_executor() -> "Executor":
-        if ray is not None:
-            return RayExecutor(folder, *ray, workers)
-        return LocalExecutor(folder, folder.log(spec.name), workers or cores())
-
-    if ray is not None:
-        from mixedne.studies.ray import RayExecutor, check_address, find_ray
-
-        find_ray()
-        check_address(*ray)
     try:
-        with noted_warnings(), _sigterm_as_interrupt():
+        with noted_warnings(), signals_as_interrupt():
             return run_study(
                 spec,
                 folder,
                 make_executor,
                 retries=retries,
                 command=shlex.join(command),
-                display=show_progress,
+                display=study_tables.show_progress,
                 log=note,
             )
     except KeyboardInterrupt:
@@ -250,14 +290,18 @@ def raise_failures(spec: "Spec", folder: "StudyFolder", outcome: "Outcome") -> N
 
 
 @contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C: workers save, and the user reads how to resume."""
-    try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # only the main thread can set handlers
-        yield
-        return
+def signals_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C: workers save, and the user reads how to resume.
+
+    What is ignored stays so, as under ``nohup``; only the main thread can set handlers.
+    """
+    handlers = {}
+    if current_thread() is main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                handlers[number] = signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

@@ -1,42 +1,42 @@
-"""The tables that ``mixedne study`` prints: plans, choices and results."""
+"""What ``mixedne study`` shows: plans, progress, choices and results."""
 
+import contextlib
+import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Column, Table
+from rich.text import Text
+
 from mixedne.cli.console import duration, print_table
+from mixedne.cli.streams import note
+from mixedne.names import CHOICES
 
 if TYPE_CHECKING:
     import polars as pl
 
     from mixedne.studies.costs import Effort
     from mixedne.studies.plan import PlannedRun
+    from mixedne.studies.scheduler import Progress
     from mixedne.studies.search import Choice
     from mixedne.studies.spec import Study
 
-CASE = {
-    "task": "task",
-    "agent": "agent",
-    "solver": "solver",
-    "formulation": "formulation",
-    "delta": "δ",
-    "preset": "preset",
-}
+CASE = {**{name: name for name in CHOICES}, "delta": "δ"}
 """The choices of a run, as the tables' columns are called."""
 
-MEASURES = ("nominal", "mean", "worst")
 
-
-def describe(effort: "Effort", workers: int, stages: int) -> str:
+def effort_in_words(effort: "Effort", workers: int, stages: int) -> str:
     """An effort in words."""
-    words = [
-        f"to do: {effort.runs} runs, {effort.steps:,} steps",
-        f"{effort.inner_updates:,} inner updates",
-        f"{effort.episodes:,} episodes of evaluation",
-        f"about {effort.seconds / 3600:.3g} core-hours",
-    ]
-    seconds = effort.elapsed(workers, stages=stages)
-    return f"{', '.join(words)}: {duration(seconds)} with {workers} workers"
+    return (
+        f"to do: {effort.runs} runs, {effort.steps:,} steps, {effort.inner_updates:,} inner "
+        f"updates, {effort.episodes:,} episodes of evaluation, about {effort.seconds / 3600:.3g} "
+        f"core-hours: {duration(effort.elapsed(workers, stages=stages))} with {workers} workers"
+    )
 
 
 def print_runs(spec: "Study", runs: "list[PlannedRun]", reported: "list[PlannedRun]") -> None:
@@ -63,6 +63,50 @@ def print_runs(spec: "Study", runs: "list[PlannedRun]", reported: "list[PlannedR
         )
 
 
+@contextlib.contextmanager
+def show_progress(unit: str) -> "Iterator[Callable[[Progress], None]]":
+    """Yield a function that shows the progress of a study; ``unit`` says what is counted."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+
+            def show(progress: "Progress") -> None:
+                for line in progress.messages:
+                    live.console.print(escape(line), highlight=False)
+                live.update(render(progress, unit), refresh=True)
+
+            yield show
+        return
+    last = time.monotonic()
+
+    def print_lines(progress: "Progress") -> None:
+        nonlocal last
+        if progress.messages or time.monotonic() - last >= 60:
+            last = time.monotonic()
+            note("\n".join([*progress.messages, progress_in_words(progress, unit)]))
+
+    yield print_lines
+
+
+def progress_in_words(progress: "Progress", unit: str) -> str:
+    """The progress in one line."""
+    words = [f"{progress.done} of {progress.total} {unit}", f"{len(progress.running)} running"]
+    if progress.failed:
+        words.append(f"{len(progress.failed)} failed")
+    if progress.seconds_left is not None and (progress.running or progress.seconds_left):
+        words.append(f"{duration(progress.seconds_left)} left")
+    return ", ".join(words)
+
+
+def render(progress: "Progress", unit: str) -> Group:
+    """The line, and a table of the running jobs in which only names are ever shortened."""
+    stage, done = (Column(title, no_wrap=True) for title in ("stage", "done"))
+    table = Table(Column("run", overflow="ellipsis"), stage, done, box=box.SIMPLE_HEAD)
+    for name, event in list(progress.running.items())[:20]:
+        table.add_row(escape(name), event.stage, f"{event.share:.0%}")
+    return Group(Text(progress_in_words(progress, unit)), table)
+
+
 def print_choices(choices: "list[Choice]") -> None:
     """What a search chose, beside the paper's tables."""
     rows = [
@@ -75,8 +119,7 @@ def print_choices(choices: "list[Choice]") -> None:
         }
         for choice in choices
     ]
-    title = "Chosen by nominal return, beside the paper's tables"
-    print_rows(title, rows, list(CASE.values()))
+    print_rows("Chosen by nominal return, beside the paper's tables", rows, [*CASE.values()])
 
 
 def print_results(table: "pl.DataFrame") -> None:
@@ -87,7 +130,10 @@ def print_results(table: "pl.DataFrame") -> None:
             "settings": row["settings"] or "–",
             "acting": row["acting"],
             "runs": str(row["runs"]),
-            **{name: "–" if row[name] is None else f"{row[name]:.1f}" for name in MEASURES},
+            **{
+                name: "–" if row[name] is None else f"{row[name]:.1f}"
+                for name in ("nominal", "mean", "worst")
+            },
         }
         for row in table.iter_rows(named=True)
     ]

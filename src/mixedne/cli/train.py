@@ -8,19 +8,12 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
-from rich.console import Console
+from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from mixedne.cli.console import (
-    Bar,
-    duration,
-    find_modules_here,
-    note,
-    noted_warnings,
-    print_json,
-)
+from mixedne.cli.console import counting, find_modules_here, noted_warnings, print_json
+from mixedne.cli.streams import note
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
@@ -28,38 +21,35 @@ from mixedne.names import CHOICES, SOLVERS, either
 if TYPE_CHECKING:
     from mixedne.training.run import Status
 
-PLAIN_REPORTS = 20
-"""Lines of progress where there is no terminal."""
-
-OUT = "The run folder; by default a new one below runs, named after the choices."
-RESUME = "Continue the run in that folder; without --out, the newest one of its name."
-JSON = "Print one JSON document: the run folder and the last evaluation."
-
 
 @dataclass(frozen=True)
 class Train:
     """Train one agent, robust or not; the result is a run folder."""
 
-    about: ClassVar[str] = """\
-The defaults shown are the preset's values for the task, agent, solver and delta given:
-    mixedne train Hopper-v5 --agent td3 --help
-
-Examples:
-  mixedne train InvertedPendulum-v5 --steps 1e5
-  mixedne train Hopper-v5 --agent td3 --solver gad --delta 0.2 --seed 1 --out runs/hopper
-  mixedne train HalfCheetah-v5 --preset authors --hidden 128 128 --resume
-  mixedne train toy --agent vpg --steps 5000"""
-
     config: Config
-    out: Path | None
-    resume: bool
-    json: bool
+    out: Annotated[
+        Path | None,
+        arg(
+            metavar="DIR",
+            help="The run folder; by default a new one below runs, named after the choices.",
+        ),
+    ] = None
+    resume: Annotated[
+        FlagCreatePairsOff[bool],
+        arg(help="Continue the run in that folder; without --out, the newest one of its name."),
+    ] = False
+    json: Annotated[
+        FlagCreatePairsOff[bool],
+        arg(help="Print one JSON document: the run folder and the last evaluation."),
+    ] = False
 
     @classmethod
     def parse(cls, arguments: Sequence[str], read: Callable[[type, Sequence[str]], Any]) -> "Train":
         """What the arguments ask for; ``read`` fills a dataclass from them."""
         words = [word for word in arguments if word not in ("-h", "--help")]
-        values = _flat(read(_options(Config("")), words))
+        values: dict[str, Any] = {}
+        for name, value in dataclasses.asdict(read(_options(Config("")), words)).items():
+            values |= value if isinstance(value, dict) else {name: value}  # a group, or an option
         names = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words}
         names |= {name.removeprefix("no_") for name in names}
         given = {name: values[name] for name in SETTINGS if name in names and name != "task"}
@@ -97,7 +87,8 @@ Examples:
             raise ExistingRunError(error.path, out="--out", resume="--resume") from None
         except KeyboardInterrupt as stop:
             done = "stopped and saved" if stop.args else "stopped"
-            note(f"{done}; go on with: {_command_to_resume()}")
+            words = [word for word in sys.argv[1:] if word != "--resume"]
+            note(f"{done}; go on with: {shlex.join(['mixedne', *words, '--resume'])}")
             raise
         results = last_evaluation(run.path)
         if self.json:
@@ -122,60 +113,25 @@ def _options(default: Config) -> type:
     first: list[Any] = []
     groups: dict[str, list[Any]] = {}
     for name, known in SETTINGS.items():
-        option = tyro.conf.arg(help=known.help, prefix_name=False)
+        option = arg(help=known.help, prefix_name=False)
         place = first if name in (*CHOICES, "steps", "seed") else groups.setdefault(known.group, [])
         place.append((name, Annotated[types[name], option], getattr(default, name)))
-    task = tyro.conf.arg(
-        help=SETTINGS["task"].help, metavar="TASK", help_behavior_hint="(required)"
-    )
-    first[0] = ("task", Annotated[str | None, tyro.conf.Positional, task], default.task or None)
-    first += [
-        ("out", Annotated[Path | None, tyro.conf.arg(help=OUT, metavar="DIR")], None),
-        (
-            "resume",
-            Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help=RESUME)],
-            False,
-        ),
-        ("json", Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help=JSON)], False),
-    ]
+    task = arg(help=SETTINGS["task"].help, metavar="TASK", help_behavior_hint="(required)")
+    first[0] = ("task", Annotated[str | None, Positional, task], default.task or None)
+    own = typing.get_type_hints(Train, include_extras=True)
+    first += [(f.name, own[f.name], f.default) for f in dataclasses.fields(Train)[1:]]
     for number, (title, fields) in enumerate(groups.items()):
         group: Any = dataclasses.make_dataclass("Group", fields)
-        kind = Annotated[group, tyro.conf.arg(name=title)]
+        kind = Annotated[group, arg(name=title)]
         first.append((f"group{number}", kind, dataclasses.field(default_factory=group)))
     return dataclasses.make_dataclass("Options", first)
-
-
-def _flat(options: Any) -> dict[str, Any]:
-    """Options by name, those of groups too."""
-    values: dict[str, Any] = {}
-    for field in dataclasses.fields(options):
-        value = getattr(options, field.name)
-        values |= _flat(value) if dataclasses.is_dataclass(value) else {field.name: value}
-    return values
 
 
 @contextlib.contextmanager
 def watching(config: Config) -> Iterator[Callable[["Status"], None]]:
     """Yield what shows a run's status: a bar on a terminal, a line now and then elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with Bar(f"{config.task} {config.agent}", console) as bar:
-            bar.said = "compiling"
-            yield lambda status: bar.show(
-                status.step, status.steps, seconds_left(status), describe(status)
-            )
-        return
-    reported: int | None = None
-
-    def report(status: "Status") -> None:
-        nonlocal reported
-        reached = PLAIN_REPORTS * status.step // status.steps
-        if reached > (reported or 0):
-            left = duration(seconds_left(status))
-            note(f"step {status.step} of {status.steps}, {describe(status)}, {left} left")
-        reported = max(reached, reported or 0)
-
-    yield report
+    with counting(f"{config.task} {config.agent}", lines=20, said="compiling") as show:
+        yield lambda status: show(status.step, status.steps, seconds_left(status), describe(status))
 
 
 def seconds_left(status: "Status") -> float:
@@ -191,8 +147,3 @@ def describe(status: "Status") -> str:
     if status.evaluated is not None:
         words.append(f"evaluated {status.evaluated:.1f}")
     return ", ".join(words)
-
-
-def _command_to_resume() -> str:
-    words = ["mixedne", *sys.argv[1:]]
-    return shlex.join([*words, *([] if "--resume" in words else ["--resume"])])

@@ -3,20 +3,12 @@
 ``config``       the fields of a run, with all that is known about each
 ``configure``    a configuration from choices, a preset and overrides
 ``presets``      the paper's hyperparameter tables
-``identity``     identifier, settings, name, command and JSON form of a run
-``compatible``   which runs can share a compiled program
+``identity``     identifier, settings, name, command and JSON form of a run; which share a program
 """
 
 from mixedne.config.config import MAX_SEED, SETTINGS, Config, unused_fields
-from mixedne.config.configure import FALLBACK, configure, is_in_tables, learning_gap
+from mixedne.config.configure import configure, is_in_tables, learning_gap
+from mixedne.config.presets import FALLBACK
 
-__all__ = [
-    "FALLBACK",
-    "MAX_SEED",
-    "SETTINGS",
-    "Config",
-    "configure",
-    "is_in_tables",
-    "learning_gap",
-    "unused_fields",
-]
+__all__ = ["FALLBACK", "MAX_SEED", "SETTINGS", "Config", "configure"]
+__all__ += ["is_in_tables", "learning_gap", "unused_fields"]

@@ -17,12 +17,8 @@ from mixedne.config.config import Config, derived, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
 from mixedne.names import AGENTS, CHOICES, PRESETS, SOLVERS
 
-FALLBACK: dict[str, dict[str, Any]] = {
-    "ddpg": {"sigma0": 1e-3, "sigma": 0.1},
-    "td3": {"sigma0": 1e-3, "sigma": 0.1},
-    "vpg": {"sigma0": 1e-3, "eta": 1e-4, "inner_steps": 1},
-}
-"""By agent: what its exploration tables set, outside them."""
+MAX_NUMBERS = 1000
+"""In a list, as of hidden layers."""
 
 _TYPES = typing.get_type_hints(Config)
 
@@ -63,17 +59,16 @@ def configure(
     choices = (found.id, agent, solver, formulation, delta, preset)
     overrides = {name: coerce(name, value) for name, value in overrides.items()}
     config, default = preset_config(choices, **overrides), preset_config(choices)
-    unused = unused_fields(agent, solver)
+    lacking = {n: f"with {needed}" for n, needed in unused_fields(agent, solver).items()}
     if config.entropy_coefficient is not None:
         for name in ("initial_temperature", "target_entropy"):
-            unused = {**unused, name: "a learned α, without entropy_coefficient"}
-    changed = [name for name in overrides if getattr(config, name) != getattr(default, name)]
-    for name in changed:
-        if name in unused:
-            raise InvalidInputError(f"{name} has an effect only with {unused[name]}")
-        axis = {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.get(name)
-        if axis and axis not in found.axes:
-            raise InvalidInputError(f"{name} has an effect only in a task that has {axis}")
+            lacking[name] = "with a learned α, without entropy_coefficient"
+    for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():
+        if axis not in found.axes:
+            lacking[name] = f"in a task that has {axis}"
+    for name in overrides:
+        if name in lacking and getattr(config, name) != getattr(default, name):
+            raise InvalidInputError(f"{name} has an effect only {lacking[name]}")
     return config
 
 
@@ -83,25 +78,19 @@ def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
     Of the task it looks at the name alone.
     """
     task, agent, solver, _, delta, preset = choices
-    values = {
-        **dict(zip(CHOICES, choices, strict=True)),
-        **_preset_values(agent, preset, task_name(task)),
-        **({} if solver is None else exploration(agent, task_name(task), delta, solver)),
-        **overrides,
-    }
+    values = dict(zip(CHOICES, choices, strict=True))
+    values |= presets.preset_values(agent, preset, task_name(task))
+    if solver is not None:
+        fallback = presets.FALLBACK[agent]
+        chosen = presets.table_values(agent, task_name(task), delta, solver) or fallback
+        values |= {name: value for name, value in chosen.items() if name in fallback}
+    values |= overrides
     return Config(**{**values, **derived(values, given=overrides)})
 
 
 def task_name(task: str) -> str:
     """A task's name without its version: ``Hopper`` of ``Hopper-v5``."""
     return re.sub(r"-v\d+$", "", task)
-
-
-def exploration(agent: str, task: str, delta: float, solver: str) -> dict[str, Any]:
-    """What the paper's exploration tables say (σ0, σ, …), or the fallback outside them."""
-    fallback = FALLBACK[agent]
-    values = presets.table_values(agent, task, delta, solver) or fallback
-    return {name: value for name, value in values.items() if name in fallback}
 
 
 def is_in_tables(config: Config) -> bool:
@@ -127,20 +116,20 @@ def learning_gap(config: Config) -> str | None:
     return None
 
 
-def coerce(name: str, value: Any) -> Any:
+def coerce(name: str, value: Any, kind: Any = None) -> Any:
     """A Python or JSON value in the field's type: lists become tuples, whole numbers floats."""
-    return _coerce(name, value, _TYPES[name])
-
-
-def _coerce(name: str, value: Any, kind: Any) -> Any:
+    kind = _TYPES[name] if kind is None else kind
     if isinstance(kind, UnionType):  # a type or None
-        return None if value is None else _coerce(name, value, typing.get_args(kind)[0])
+        return None if value is None else coerce(name, value, typing.get_args(kind)[0])
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
-        return tuple(_coerce(name, part, typing.get_args(kind)[0]) for part in value)
+        if len(value) > MAX_NUMBERS:
+            raise InvalidInputError(
+                f"{name} must be at most {MAX_NUMBERS} numbers, not {len(value)}"
+            )
+        return tuple(coerce(name, part, typing.get_args(kind)[0]) for part in value)
     if not isinstance(value, bool):
-        if kind is int and isinstance(value, numbers.Integral):
-            return int(value)
-        if kind is int and isinstance(value, float) and value.is_integer():
+        whole = isinstance(value, numbers.Integral)
+        if kind is int and (whole or (isinstance(value, float) and value.is_integer())):
             return int(value)
         if kind is float and isinstance(value, numbers.Real):
             check_number(name, value)
@@ -149,57 +138,3 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
         return value
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     raise InvalidInputError(f"{name} must be {words.get(kind, 'a list')}, not {value!r}")
-
-
-def _preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
-    """The preset's values for an agent, apart from exploration."""
-    values = {**presets.COMMON.get(agent, {}), **_BESIDE_TABLES.get(agent, {})}
-    if preset == "authors":
-        values |= _AUTHORS[agent]
-        if agent == "sac":
-            values["entropy_coefficient"] = 0.05 if task == "Humanoid" else 0.2
-    return values
-
-
-_CADENCE = {"collect_steps": 50, "updates": 50, "random_steps": 10_000, "update_after": 1_000}
-# Spinning Up's, which the paper's TD3 follows.
-
-_USUAL_SIZE = {"hidden": (256, 256), "activation": "relu", "batch_size": 256}
-# Of TD3 and SAC in code everywhere.
-
-_BESIDE_TABLES: dict[str, dict[str, Any]] = {
-    "td3": {**_CADENCE, "critics": 2, "policy_delay": 2},
-    "sac": {
-        **_CADENCE,
-        **_USUAL_SIZE,
-        **{"critics": 2, "eta": 3e-4, "critic_learning_rate": 3e-4, "tau": 0.995},
-    },
-    "vpg": {
-        **{"steps": 5_000, "hidden": (16, 16), "activation": "relu", "metrics_every": 50},
-        **{"evaluate_every": 500, "evaluate_episodes": 10, "checkpoint_every": 500},
-    },
-}
-"""By agent: what it has beside its table of common values."""
-
-_AUTHORS: dict[str, dict[str, Any]] = {
-    "ddpg": {
-        "normalise_observations": True,
-        "critic_layer_norm": True,
-        "critic_weight_decay": 1e-2,
-    },
-    "td3": {
-        **_USUAL_SIZE,
-        "steps": 1_000_000,
-        # Updates begin after the random steps; 50 of them after 50 steps are one a step.
-        "random_steps": 25_000,
-        "update_after": 25_000,
-    },
-    "sac": {"steps": 1_000_000},
-    "vpg": {
-        "hidden": (16,),
-        "clip_gradient": 40.0,
-        "gamma_weights": False,
-        "share_factors": False,
-    },
-}
-"""By agent: what the authors' code does otherwise, without its faults."""

@@ -1,4 +1,4 @@
-"""Which run a configuration is: its identifier, its name, its command, its JSON form.
+"""Which run a configuration is: its identifier, name, command, JSON form and settings in words.
 
 The identifier is a hash of the resolved configuration, so the same run has the same identifier in
 every study, and is done once. Fields without effect do not enter it, and neither do fields at the
@@ -9,8 +9,9 @@ their identifiers.
 import dataclasses
 import hashlib
 import json
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ WITHOUT_RESULT = tuple(name for name, known in SETTINGS.items() if known.changes
 
 DOCUMENT = ("format_version", "command", "machine", "versions", "run")
 """What a document holds beside the configuration."""
+
+LANES = 8
+"""Runs of VPG in a compiled program. The numbers of all runs depend on it, so it never changes."""
 
 _JSON_DEFAULTS = json.loads(json.dumps(DEFAULTS))
 
@@ -67,8 +71,7 @@ def _unused(fields: Mapping[str, Any]) -> Mapping[str, str]:
 
 def to_json(config: Config) -> dict[str, Any]:
     """The configuration as JSON has it: tuples are lists."""
-    document: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
-    return document
+    return dict(json.loads(json.dumps(dataclasses.asdict(config))))
 
 
 def from_json(fields: Mapping[str, Any]) -> Config:
@@ -113,13 +116,33 @@ def default_folder(config: Config) -> Path:
 
 def run_name(fields: Mapping[str, Any]) -> str:
     """A name for the run of a configuration, given as JSON or as a dictionary has it."""
-    words = [fields["task"].replace("/", "_").replace(":", "_"), fields["agent"]]
-    if fields["solver"] is not None:
-        words.append(fields["solver"])
-    if fields["formulation"] != "nr-mdp":
-        words.append(fields["formulation"])
-    if fields["solver"] is not None:
-        words.append(f"delta{fields['delta']:g}")
-    if fields["preset"] != "paper":
-        words.append(fields["preset"])
-    return "-".join([*words, f"seed{fields['seed']}"])
+    delta = None if fields["solver"] is None else f"delta{fields['delta']:g}"
+    words = [fields["agent"], fields["solver"], fields["formulation"], delta, fields["preset"]]
+    told = [word for word in words if word not in (None, "nr-mdp", "paper")]  # the defaults apart
+    return "-".join([re.sub("[/:]", "_", fields["task"]), *told, f"seed{fields['seed']}"])
+
+
+def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The settings in which configurations, given as ``config.json`` holds them, differ.
+
+    A setting that one of them lacks, because an older version made it, does not count as such.
+    """
+    values: dict[str, set[str]] = {}
+    for config in configs:
+        for name, value in settings(config).items():
+            values.setdefault(name, set()).add(json.dumps(value))
+    return [name for name, found in values.items() if len(found) > 1]
+
+
+def settings_in_words(config: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Some settings, as far as the configuration has them: ``updates=100, eta=0.001``."""
+    found = {name: config[name] for name in names if name in config}
+    words = [f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in found.items()]
+    return ", ".join(words).replace("[", "(").replace("]", ")")
+
+
+def compile_key(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the program of a configuration depends on; without thermal noise it is another one."""
+    traced = {name for name, known in SETTINGS.items() if known.traced}
+    fixed = {name: value for name, value in fields.items() if name not in traced}
+    return {**fixed, "sigma0 > 0": fields["sigma0"] > 0}

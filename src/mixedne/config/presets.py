@@ -1,130 +1,37 @@
-"""The paper's hyperparameter tables, laid out as it prints them so that the two can be compared.
+"""The paper's hyperparameter tables, and what each agent has beside them (``presets.toml``).
 
 Each agent has one table of common values and, per δ, one of the values that a grid search chose
 for each task and solver. ``table_values`` looks one up; ``rows`` lists them all.
 """
 
-from collections.abc import Container, Mapping
-from typing import Any, TypeAlias
+import itertools
+import tomllib
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
 
 from mixedne.names import SOLVERS
 
-Choice: TypeAlias = tuple[tuple[float, ...], float, float]
-"""What the search chose for one task: MixedNE-LD's values, GAD's value, Extra-Adam's value."""
+_TABLES = tomllib.loads((resources.files(__package__) / "presets.toml").read_text("utf-8"))
 
-_DDPG: dict[str, Any] = {
-    "critic_optimizer": "adam",
-    "critic_learning_rate": 1e-3,
-    "tau": 0.999,
-    "batch_size": 128,
-    "gamma": 0.99,
-    "beta": 0.9,
-    "replay_size": 1_000_000,
-    "rms_decay": 0.999,
-    "rms_epsilon": 1e-8,
-    "eta": 1e-4,
-    "thermal_decay": 5e-5,
-    "inner_growth": 1e-5,
-    "inner_max": 15,
-}
 
-COMMON: dict[str, dict[str, Any]] = {
-    "ddpg": _DDPG,
-    "td3": {**_DDPG, "critic_learning_rate": 3e-4, "tau": 0.995},
-    "vpg": {
-        "gamma": 0.99,
-        "horizon": 500,
-        "trajectories": 1,
-        "rms_decay": 0.99,
-        "rms_epsilon": 1e-8,
-        "beta": 0.9,
-        # The paper writes σ_k here without a schedule; this is the one it prints for DDPG and TD3.
-        "thermal_decay": 5e-5,
-    },
-}
+def _tables(kind: str) -> dict[str, dict[str, Any]]:
+    return {agent: tables[kind] for agent, tables in _TABLES.items() if kind in tables}
+
+
+COMMON = _tables("common")
 """By agent: the values that all tasks and solvers share."""
 
-GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
-    "ddpg": {
-        "sigma0": (1e-2, 1e-3, 1e-4, 1e-5),
-        "sigma": (0.0, 0.01, 0.1, 0.2, 0.3, 0.4),
-    },
-    "td3": {
-        "sigma0": (1e-2, 1e-3, 1e-4, 1e-5),
-        "sigma": (0.005, 0.01, 0.1),
-    },
-    "vpg": {
-        "eta": (1e-3, 1e-4, 1e-5),
-    },
-}
+GRIDS = _tables("grids")
 """By agent: the values searched, which the common tables print as sets."""
 
-# Task: MixedNE-LD (σ0, σ), GAD σ, Extra-Adam σ.
-DDPG: dict[float, dict[str, Choice]] = {
-    0.1: {
-        "Walker2d": ((1e-2, 0.01), 0.0, 0.3),  # the paper prints Walker-v2
-        "HalfCheetah": ((1e-2, 0.0), 0.2, 0.01),
-        "Hopper": ((1e-3, 0.2), 0.2, 0.3),
-        "Ant": ((1e-4, 0.2), 0.4, 0.01),
-        "Swimmer": ((1e-5, 0.4), 0.4, 0.4),
-        "Reacher": ((1e-3, 0.2), 0.4, 0.2),
-        "Humanoid": ((1e-4, 0.01), 0.0, 0.01),
-        "InvertedPendulum": ((1e-3, 0.01), 0.1, 0.01),
-    },
-    0.0: {
-        "Walker2d": ((1e-2, 0.1), 0.01, 0.2),
-        "HalfCheetah": ((1e-2, 0.01), 0.4, 0.01),
-        "Hopper": ((1e-5, 0.3), 0.4, 0.1),
-        "Ant": ((1e-2, 0.4), 0.4, 0.01),
-        "Swimmer": ((1e-2, 0.2), 0.3, 0.3),
-        "Reacher": ((1e-3, 0.2), 0.3, 0.2),
-        "Humanoid": ((1e-2, 0.1), 0.0, 0.01),
-        "InvertedPendulum": ((1e-3, 0.0), 0.01, 0.01),
-    },
-}
+FALLBACK = _tables("fallback")
+"""By agent: what its exploration tables set, outside them."""
 
-# Task: MixedNE-LD (σ0, σ), GAD σ, Extra-Adam σ.
-TD3: dict[float, dict[str, Choice]] = {
-    0.2: {
-        "Walker2d": ((1e-4, 0.005), 0.005, 0.005),
-        "HalfCheetah": ((1e-5, 0.005), 0.005, 0.1),
-        "Hopper": ((1e-4, 0.1), 0.01, 0.1),
-        "Ant": ((1e-4, 0.005), 0.005, 0.1),
-        "Swimmer": ((1e-4, 0.005), 0.01, 0.01),
-        "Reacher": ((1e-2, 0.1), 0.005, 0.1),
-        "Humanoid": ((1e-3, 0.005), 0.01, 0.01),
-        "InvertedPendulum": ((1e-4, 0.01), 0.005, 0.01),
-    },
-    0.1: {
-        "Walker2d": ((1e-3, 0.01), 0.01, 0.01),
-        "HalfCheetah": ((1e-5, 0.1), 0.01, 0.01),
-        "Hopper": ((1e-4, 0.01), 0.01, 0.1),
-        "Ant": ((1e-3, 0.01), 0.005, 0.005),
-        "Swimmer": ((1e-4, 0.005), 0.1, 0.005),
-        "Reacher": ((1e-4, 0.005), 0.005, 0.01),
-        "Humanoid": ((1e-5, 0.1), 0.01, 0.01),
-        "InvertedPendulum": ((1e-3, 0.01), 0.01, 0.01),
-    },
-    0.0: {
-        "Walker2d": ((1e-5, 0.01), 0.01, 0.1),
-        # 0.001 lies outside the printed grid, but the published runs used it.
-        "HalfCheetah": ((1e-5, 0.01), 0.01, 0.001),
-        "Hopper": ((1e-4, 0.1), 0.1, 0.005),
-        "Ant": ((1e-3, 0.1), 0.1, 0.1),
-        "Swimmer": ((1e-5, 0.01), 0.01, 0.005),
-        "Reacher": ((1e-4, 0.1), 0.1, 0.1),
-        "Humanoid": ((1e-4, 0.1), 0.1, 0.005),
-        "InvertedPendulum": ((1e-4, 0.01), 0.01, 0.005),
-    },
+EXPLORATION: dict[str, dict[float, dict[str, list[float]]]] = {
+    agent: {float(delta): table for delta, table in tables.items()}
+    for agent, tables in _tables("exploration").items()
 }
-
-# Task: MixedNE-LD (σ0, η, N_k), GAD η, Extra-Adam η. The paper's row is ρ = 0.2.
-VPG: dict[float, dict[str, Choice]] = {
-    0.1: {"toy": ((1e-5, 1e-3, 1), 1e-4, 1e-4)},
-    0.0: {"toy": ((1e-4, 1e-4, 10), 1e-4, 1e-3)},
-}
-
-EXPLORATION = {"ddpg": DDPG, "td3": TD3, "vpg": VPG}
 """By agent, δ and task: what the grid search chose."""
 
 
@@ -132,8 +39,22 @@ def table_values(agent: str, task: str, delta: float, solver: str) -> dict[str, 
     """What the search chose for a task (``Hopper``, no version); None outside the tables."""
     for printed, table in EXPLORATION.get(agent, {}).items():
         if abs(delta - printed) <= 1e-9 and task in table and solver in SOLVERS:
-            return _named(agent, printed, solver, table[task])
+            cells = zip(_TABLES[agent]["columns"], table[task], strict=True)
+            values = {name: value for (column, name), value in cells if column == solver}
+            if printed == 0 and solver == "mixedne-ld":
+                # One player: K_t = 1, says the appendix on one-player DDPG; TD3 is taken to do
+                # the same.
+                values.setdefault("inner_steps", 1)
+            return values
     return None
+
+
+def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
+    """The preset's values for an agent, apart from exploration."""
+    values: dict[str, Any] = {}
+    for kind in ("common", "unprinted", preset, f"{preset}-{task}"):
+        values |= _TABLES[agent].get(kind, {})
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
 
 
 def rows() -> list[dict[str, Any]]:
@@ -144,37 +65,16 @@ def rows() -> list[dict[str, Any]]:
     """
     listed: list[dict[str, Any]] = []
     for agent, common in COMMON.items():
-        listed.append(_row(agent, "common", None, None, None, common, GRIDS[agent]))
+        nowhere = {"table": f"{agent}-common", "task": None, "delta": None, "solver": None}
+        listed.append({**nowhere, **common, "grid": _grid(agent, GRIDS[agent])})
         for delta, table in EXPLORATION[agent].items():
-            for task, choice in table.items():
-                for solver in SOLVERS:
-                    values = _named(agent, delta, solver, choice)
-                    listed.append(_row(agent, "exploration", task, delta, solver, values, values))
+            for task, solver in itertools.product(table, SOLVERS):
+                place = {"task": task, "delta": delta, "solver": solver}
+                values = table_values(agent, task, delta, solver) or {}
+                grid = _grid(agent, values)
+                listed.append({"table": f"{agent}-exploration", **place, **values, "grid": grid})
     return listed
 
 
-def _row(
-    agent: str,
-    table: str,
-    task: str | None,
-    delta: float | None,
-    solver: str | None,
-    values: Mapping[str, Any],
-    searched: Container[str],
-) -> dict[str, Any]:
-    """One row, with the grids of those of its names that were searched."""
-    grid = {name: list(grid) for name, grid in GRIDS[agent].items() if name in searched}
-    place = {"table": f"{agent}-{table}", "task": task, "delta": delta, "solver": solver}
-    return {**place, **values, "grid": grid}
-
-
-def _named(agent: str, delta: float, solver: str, choice: Choice) -> dict[str, float]:
-    """One solver's cell of an exploration table, its values under their names."""
-    sampled, gad, extra_adam = choice
-    if solver != "mixedne-ld":
-        return {"eta" if agent == "vpg" else "sigma": gad if solver == "gad" else extra_adam}
-    if agent == "vpg":
-        return dict(zip(("sigma0", "eta", "inner_steps"), sampled, strict=True))
-    values = dict(zip(("sigma0", "sigma"), sampled, strict=True))
-    # One player: K_t = 1, says the appendix on one-player DDPG; TD3 is taken to do the same.
-    return {**values, "inner_steps": 1} if delta == 0 else values
+def _grid(agent: str, names: Iterable[str]) -> dict[str, list[float]]:
+    return {name: [*GRIDS[agent][name]] for name in names if name in GRIDS[agent]}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from mixedne.errors import InvalidInputError, first_line
+from mixedne.errors import InvalidInputError, first_line, parse_json
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 
@@ -142,7 +142,7 @@ def _hash_files(files: Iterable[Path]) -> str:
 def _read_provenance(config: Path) -> dict[str, Any]:
     """What a run's configuration says of its training."""
     try:
-        said = json.loads(config.read_text())
+        said = parse_json(config.read_text())
         said = {**said, "train_seed": said.get("seed")}
         return {
             name: None if said.get(name) is None else kind(said[name])

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixedne.config.compatible import LANES
+from mixedne.config.identity import LANES
 from mixedne.evaluation.grids import Grid
 from mixedne.schedules import warmup_steps
 from mixedne.studies.plan import PlannedRun, group_runs

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, parse_json
 from mixedne.evaluation.grids import Grid
 from mixedne.files import write_beside
 from mixedne.studies.plan import PlannedRun
@@ -128,7 +128,7 @@ NOTHING = Finished(trained=False, evaluations=frozenset())
 def read_finished(folder: Path) -> Finished:
     """What of a run is finished; a damaged file counts as missing."""
     try:
-        mark = json.loads((folder / FINISHED).read_text())
+        mark = parse_json((folder / FINISHED).read_text())
         damaged = {name for name, size in mark["files"].items() if _size(folder, name) != size}
         if mark["format_version"] != FORMAT_VERSION or damaged - {EVALUATION}:
             return NOTHING

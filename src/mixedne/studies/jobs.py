@@ -7,7 +7,6 @@ training goes on from its checkpoint and evaluation from its finished chunks.
 import contextlib
 import dataclasses
 import fcntl
-import json
 import sys
 import time
 import traceback
@@ -19,9 +18,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from mixedne.config import Config
-from mixedne.config.compatible import compile_key
-from mixedne.config.identity import WITHOUT_RESULT
-from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.config.identity import WITHOUT_RESULT, compile_key
+from mixedne.errors import InvalidInputError, TrainingError, parse_json
 from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import has_evaluation, read_table
@@ -158,7 +156,7 @@ def _as_begun(run: PlannedRun, folder: Path) -> Config:
     """The run's configuration; fields that change no result are as the folder has them."""
     config = run.config
     with contextlib.suppress(OSError, ValueError, TypeError):
-        begun = json.loads((folder / "config.json").read_text())
+        begun = parse_json((folder / "config.json").read_text())
         config = dataclasses.replace(
             config, **{name: begun[name] for name in WITHOUT_RESULT if name in begun}
         )
@@ -201,6 +199,6 @@ def _read_or_remove(path: Path) -> pl.DataFrame | None:
 
 def _is_json(path: Path) -> bool:
     try:
-        return isinstance(json.loads(path.read_text()), dict)
+        return isinstance(parse_json(path.read_text()), dict)
     except (FileNotFoundError, ValueError):
         return False

@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any, Self
 
 from mixedne.config import Config, configure, unused_fields
-from mixedne.config.compatible import LANES, compile_key
 from mixedne.config.identity import (
+    LANES,
+    compile_key,
     from_json,
     identifier,
     run_name,

@@ -5,7 +5,6 @@ set can be read while the study runs. A run is known by its identifier: the same
 folders or machines counts once.
 """
 
-import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import Any
 import polars as pl
 
 from mixedne.config import SETTINGS, Config
-from mixedne.config.identity import identifier
-from mixedne.config.wording import differing, settings_in_words
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.config.identity import differing, identifier, settings_in_words
+from mixedne.errors import InvalidInputError, check_choice, parse_json
 from mixedne.evaluation.statistics import (
     METHOD,
     TASK,
@@ -145,7 +143,7 @@ def _read(names: list[str]) -> pl.DataFrame:
 
 def _configuration(folder: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads((folder / "config.json").read_text())
+        found: dict[str, Any] = parse_json((folder / "config.json").read_text())
         identifier(found)
     except (OSError, ValueError, TypeError, KeyError):
         warnings.warn(f"{folder} has no whole config.json; its rows are left out", stacklevel=3)
@@ -164,7 +162,7 @@ def _planned(paths: Iterable[Path], study: str) -> set[str]:
 
 def _identifiers(plan: Path) -> list[str]:
     try:
-        return [run["identifier"] for run in json.loads(plan.read_bytes())["runs"]]
+        return [run["identifier"] for run in parse_json(plan.read_bytes())["runs"]]
     except (OSError, ValueError, TypeError, KeyError):
         raise InvalidInputError(
             f"the plan {plan} cannot be read: start the study again, which writes it anew"

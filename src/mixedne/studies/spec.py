@@ -163,7 +163,7 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
         )
     try:
         document = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         reason = str(error)
         raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
     with _located(file):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mixedne.config import Config, configure, learning_gap
-from mixedne.config.compatible import compile_key
+from mixedne.config.identity import compile_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.policies import Policy, load_policy
 from mixedne.tasks import resolve_task

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mixedne.agents import Agent, Batches, Transition
 from mixedne.agents.base import batch_at
 from mixedne.config import Config
-from mixedne.config.compatible import LANES
+from mixedne.config.identity import LANES
 from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.schedules import thermal_noise, warmup_steps
 from mixedne.solvers import Carry, Controls, ExtraArgs, Oracle, Solver, SolverState

@@ -15,7 +15,7 @@ from mixedne.reports.inputs.published import DATA, SOURCES, published
 from mixedne.shifts import PARAMETERS
 
 ROOT = Path(__file__).parents[3]
-TASKS = tuple(presets.TD3[0.1])
+TASKS = tuple(presets.EXPLORATION["td3"][0.1])
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """From paths to a report: everything read once, everything computed, nothing drawn."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, parse_json
 from mixedne.reports import style
 from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.files import Inputs, PlanInput, find, readable
@@ -175,8 +174,8 @@ def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Pr
 def _versions(said: Any) -> str | None:
     """Versions in words; a table has them as a JSON document."""
     try:
-        said = json.loads(said) if isinstance(said, str) else said
-    except (ValueError, RecursionError):
+        said = parse_json(said) if isinstance(said, str) else said
+    except ValueError:
         return None
     if isinstance(said, dict):
         return ", ".join(f"{name} {version}" for name, version in said.items())

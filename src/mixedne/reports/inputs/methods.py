@@ -16,8 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mixedne.config.identity import command, from_json, settings
-from mixedne.config.wording import differing, settings_in_words
+from mixedne.config.identity import command, differing, from_json, settings, settings_in_words
 from mixedne.names import CHOICES, FORMULATIONS
 from mixedne.reports.style import number_words, solver_words
 

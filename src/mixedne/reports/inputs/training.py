@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixedne.config.wording import settings_in_words
+from mixedne.config.identity import settings_in_words
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
 from mixedne.names import CHOICES
