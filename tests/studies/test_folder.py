@@ -57,7 +57,7 @@ def test_many_finished_runs_are_recognised_without_reading_them(folder: StudyFol
 
 def test_planning_needs_no_jax() -> None:
     code = (
-        "import sys, mixedne.studies.run, mixedne.studies.local, mixedne.studies.results;"
+        "import sys, mixedne.studies.scheduler, mixedne.studies.local, mixedne.studies.results;"
         "print('jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

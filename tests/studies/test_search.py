@@ -29,7 +29,7 @@ STUDY = parse_study(
 RUNS = expand(STUDY)
 assert STUDY.search is not None
 SEARCH = STUDY.search
-SEED = episode_seed(SEARCH.seed, 0)
+SEED = episode_seed(SEARCH.evaluation.seed, 0)
 
 
 def nominal(*returns: float) -> pl.DataFrame:

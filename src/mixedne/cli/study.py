@@ -20,8 +20,7 @@ from mixedne.errors import InvalidInputError, TrainingError, check_number
 
 if TYPE_CHECKING:
     from mixedne.studies.folder import StudyFolder
-    from mixedne.studies.run import Outcome
-    from mixedne.studies.scheduler import Executor
+    from mixedne.studies.scheduler import Executor, Outcome
     from mixedne.studies.spec import Study as Spec
 
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME")]
@@ -103,8 +102,7 @@ Examples:
 
     def _print_plan(self, spec: "Spec") -> None:
         """Print what would be done."""
-        from mixedne.studies.calibration import calibrate
-        from mixedne.studies.costs import UnitCosts, effort
+        from mixedne.studies.costs import UnitCosts, calibrate, effort
         from mixedne.studies.folder import StudyFolder, plan_json
         from mixedne.studies.plan import expand
         from mixedne.studies.search import expected_runs
@@ -208,7 +206,7 @@ def run_with_progress(
       resume: the command that is shown after Ctrl-C, if it is another.
     """
     from mixedne.studies.local import LocalExecutor
-    from mixedne.studies.run import run_study
+    from mixedne.studies.scheduler import run_study
     from mixedne.versions import cores
 
     def make_executor() -> "Executor":

@@ -74,12 +74,9 @@ class StudyFolder:
 
     def unfinished(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
         """The runs that are not finished, or not evaluated as their study asks."""
-        there = set()
-        with contextlib.suppress(FileNotFoundError):
-            there = set(os.listdir(self.runs))
         left = []
         for run in runs:
-            made = read_finished(self.runs / run.name) if run.name in there else NOTHING
+            made = read_finished(self.runs / run.name)
             needed = map(evaluation_hash, run.evaluations)
             if not (made.trained and made.evaluations.issuperset(needed)):
                 left.append(run)
@@ -89,17 +86,16 @@ class StudyFolder:
         """Write a study's plan and what was typed; returns whether it had other runs before."""
         path = self.studies / f"{study}.json"
         document = {"format_version": FORMAT_VERSION, "study": study, "command": command}
-        head = json.dumps(document)[:-1]
-        listed = ",\n".join(json.dumps(run) for run in plan_json(runs))  # one run per line
-        body = f"\n{listed}\n]}}\n"
-        text = f'{head}, "runs": [{body}'.encode()
+        listed = ",\n".join(map(json.dumps, plan_json(runs)))  # one run per line
+        body = f"\n{listed}\n]}}\n".encode()
+        content = f'{json.dumps(document)[:-1]}, "runs": ['.encode() + body
         old = b""
         with contextlib.suppress(OSError):  # a plan that cannot be read counts as another
             old = path.read_bytes()
-        if old != text:
+        if old != content:
             with write_beside(path) as temporary:
-                temporary.write_bytes(text)
-        return bool(old) and not old.endswith(body.encode())
+                temporary.write_bytes(content)
+        return bool(old) and not old.endswith(body)
 
 
 def plan_json(runs: Iterable[PlannedRun]) -> list[dict[str, Any]]:

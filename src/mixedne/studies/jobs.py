@@ -7,19 +7,17 @@ training goes on from its checkpoint and evaluation from its finished chunks.
 import contextlib
 import dataclasses
 import fcntl
+import functools
+import itertools
 import json
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from mixedne.config import Config
-from mixedne.config.compatible import compile_key
 from mixedne.config.identity import WITHOUT_RESULT
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.handles import find_policy
@@ -27,7 +25,7 @@ from mixedne.evaluation.sweep import evaluate_grid
 from mixedne.evaluation.table import has_evaluation, read_table
 from mixedne.policies import load_policy, policy_files
 from mixedne.studies.folder import EVALUATION, evaluation_hash, mark_finished, read_finished
-from mixedne.studies.plan import PlannedRun
+from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import resolve_task
 
 if TYPE_CHECKING:
@@ -41,30 +39,27 @@ def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
     """Run a job; returns its error in one sentence, empty if there is none."""
     try:
         run_job(runs, folders, on_progress)
-    except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
-        message = str(error) or "out of memory"
-        _log(f"{runs[0].name}: {message}")
-        return message
     except Exception as error:
-        _log(traceback.format_exc())
-        return f"{type(error).__name__}: {error}"
+        message, log = f"{type(error).__name__}: {error}", traceback.format_exc()
+        if isinstance(error, InvalidInputError | TrainingError | OSError | MemoryError):
+            message = str(error) or "out of memory"
+            log = f"{runs[0].name}: {message}"
+        with contextlib.suppress(OSError):  # a full disk must not hide the job's own error
+            print(log, file=sys.stderr)
+        return message
     return ""
 
 
 def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> None:
     """Train and evaluate these runs; what is there already is not done again."""
-    untrained = [
-        (run, folder)
-        for run, folder in zip(runs, folders, strict=True)
-        if not read_finished(folder).trained
-    ]
-    for _, folder in untrained:
-        repair(folder)
-    if untrained:
-        _train(untrained, on_progress)
-    for run, folder in untrained:
-        mark_finished(folder, run.identifier)
-    for run, folder in zip(runs, folders, strict=True):
+    places = dict(zip(runs, folders, strict=True))
+    untrained = [run for run in runs if not read_finished(places[run]).trained]
+    for run in untrained:
+        repair(places[run])
+    _train({_as_begun(run, places[run]): places[run] for run in untrained}, on_progress)
+    for run in untrained:
+        mark_finished(places[run], run.identifier)
+    for run, folder in places.items():
         made = read_finished(folder).evaluations
         if not made.issuperset(map(evaluation_hash, run.evaluations)):
             was_whole = _evaluate(run, folder, on_progress)
@@ -84,11 +79,6 @@ def throttled(on_progress: OnProgress, seconds: float) -> OnProgress:
     return report
 
 
-def _log(text: str) -> None:
-    with contextlib.suppress(OSError):  # a full disk must not hide the job's own error
-        print(text, file=sys.stderr)
-
-
 def is_being_trained(folder: Path) -> bool:
     """Whether a process trains a run, for this study or another."""
     try:
@@ -103,14 +93,11 @@ def is_being_trained(folder: Path) -> bool:
 
 def repair(folder: Path) -> None:
     """Remove damaged results, so that they are made again; set a folder that is no run aside."""
-    if not folder.is_dir():
-        return
-    if _has_content(folder) and not _is_json(folder / "config.json"):
-        aside = next(
-            path
-            for path in (folder.with_name(f"{folder.name}.damaged-{n}") for n in range(1, 10_000))
-            if not path.exists()
-        )
+    # A start that was killed at once leaves no more than these, and hidden files.
+    left = [path for path in folder.rglob("[!.]*") if path.name not in ("checkpoint", "lock")]
+    if left and _read_config(folder) is None:
+        names = (f"{folder.name}.damaged-{number}" for number in itertools.count(1))
+        aside = next(path for path in map(folder.with_name, names) if not path.exists())
         folder.replace(aside)
         warnings.warn(
             f"the configuration in {folder} is damaged or gone: the run begins anew, and what "
@@ -129,78 +116,58 @@ def repair(folder: Path) -> None:
                     file.unlink(missing_ok=True)
 
 
-def _has_content(folder: Path) -> bool:
-    """Whether there is more than what a start that was killed at once leaves."""
-    return any(
-        path.name not in ("checkpoint", "lock") and not path.name.startswith(".")
-        for path in folder.rglob("*")
-    )
-
-
-def _train(work: Sequence[tuple[PlannedRun, Path]], on_progress: OnProgress) -> None:
+def _train(places: Mapping[PlannedRun, Path], on_progress: OnProgress) -> None:
     from mixedne.training import run as training
 
     def watch(status: "Status") -> None:
         on_progress("training", status.step, status.steps)
 
-    groups: dict[str, list[tuple[Config, Path]]] = {}
-    for run, folder in work:
-        config = _as_begun(run, folder)
-        alone = None if config.agent == "vpg" else str(folder)
-        key = repr((compile_key(vars(config)), alone))
-        groups.setdefault(key, []).append((config, folder))
-    for group in groups.values():
-        configs, folders = zip(*group, strict=True)
-        training.train_runs(configs, folders, resume=True, watch=watch)
+    for group in group_runs(places):
+        folders = [places[run] for run in group]
+        training.train_runs([run.config for run in group], folders, resume=True, watch=watch)
 
 
-def _as_begun(run: PlannedRun, folder: Path) -> Config:
-    """The run's configuration; fields that change no result are as the folder has them."""
-    config = run.config
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        begun = json.loads((folder / "config.json").read_text())
-        config = dataclasses.replace(
-            config, **{name: begun[name] for name in WITHOUT_RESULT if name in begun}
-        )
-    return config
+def _as_begun(run: PlannedRun, folder: Path) -> PlannedRun:
+    """The run with the fields that change no result as its folder has them."""
+    begun = _read_config(folder) or {}
+    changed = {name: begun[name] for name in WITHOUT_RESULT if name in begun}
+    return dataclasses.replace(run, fields={**run.fields, **changed})
+
+
+def _read_config(folder: Path) -> dict[str, Any] | None:
+    """A run's configuration; None if it is not there or damaged."""
+    try:
+        found = json.loads((folder / "config.json").read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
-    """Do the evaluations that are missing; returns whether the table was whole before."""
+    """Do the evaluations that are missing; returns whether the table was whole before.
+
+    A damaged table is removed, because its episodes can be run again.
+    """
     out = folder / EVALUATION
     handle, task = find_policy(folder), run.fields["task"]
-    table = _read_or_remove(out)
+    table = None
+    if out.exists():
+        try:
+            table = read_table(out)
+        except InvalidInputError:
+            warnings.warn(f"{out} is damaged: its episodes are run again", stacklevel=2)
+            out.unlink()
     was_whole = table is not None
     for grid in run.evaluations:
-        if table is not None and has_evaluation(table, handle, grid, resolve_task(task).axes):
-            continue
-        evaluate_grid(
-            [handle],
-            task,
-            grid,
-            out=out,
-            join=True,
-            threads=1,
-            progress=lambda done, total: on_progress("evaluating", done, total),
-        )
-        table = read_table(out)
+        if table is None or not has_evaluation(table, handle, grid, resolve_task(task).axes):
+            evaluate_grid(
+                [handle],
+                task,
+                grid,
+                out=out,
+                join=True,
+                threads=1,
+                progress=functools.partial(on_progress, "evaluating"),
+            )
+            table = read_table(out)
     return was_whole
-
-
-def _read_or_remove(path: Path) -> pl.DataFrame | None:
-    """The table in a file; a damaged file is removed, because its episodes can be run again."""
-    if not path.exists():
-        return None
-    try:
-        return read_table(path)
-    except InvalidInputError:
-        warnings.warn(f"{path} is damaged: its episodes are run again", stacklevel=2)
-        path.unlink()
-        return None
-
-
-def _is_json(path: Path) -> bool:
-    try:
-        return isinstance(json.loads(path.read_text()), dict)
-    except (FileNotFoundError, ValueError):
-        return False

@@ -17,13 +17,7 @@ from mixedne.config import SETTINGS, Config
 from mixedne.config.identity import identifier
 from mixedne.config.wording import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.evaluation.statistics import (
-    METHOD,
-    TASK,
-    over_episodes,
-    over_shifts,
-    shift_columns,
-)
+from mixedne.evaluation.statistics import METHOD, TASK, over_episodes, over_shifts, shift_columns
 from mixedne.evaluation.table import SCHEMA, concat_tables, read_table
 from mixedne.shifts import is_nominal
 from mixedne.studies.folder import EVALUATION, StudyFolder
@@ -46,16 +40,23 @@ def results(
     for name in settings:
         check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
-    files: list[Path] = []
-    rows: list[dict[str, Any]] = []
+    added = {name: _setting_type(name) for name in settings if name not in SCHEMA}
+    known = {"identifier": pl.String, **added}
+    tables = [pl.DataFrame(schema={**SCHEMA, **known})]
     for folder in (folder for path in paths for folder in run_folders(Path(path))):
-        fields = _configuration(folder)
-        found = None if fields is None else identifier(fields)
-        if fields is None or (wanted is not None and found not in wanted):
-            continue
-        files.append(folder / EVALUATION)
-        rows.append({"identifier": found, **{name: fields.get(name) for name in settings}})
-    return _collect(files, rows, settings)
+        try:
+            fields = json.loads((folder / "config.json").read_text())
+            row = {**fields, "identifier": identifier(fields)}
+            if wanted is None or row["identifier"] in wanted:
+                about = pl.DataFrame([row], schema=known, strict=False)
+                tables.append(read_table(folder / EVALUATION).join(about, how="cross"))
+        except InvalidInputError as error:
+            warnings.warn(f"{error}; its rows are left out", stacklevel=2)
+        except (OSError, ValueError, TypeError, KeyError):
+            warnings.warn(f"{folder} has no whole config.json; its rows are left out", stacklevel=2)
+    table = concat_tables(tables).select("identifier", pl.exclude("identifier", *added), *added)
+    episode = ["identifier", *shift_columns(table.columns), "episode", "episode_seed"]
+    return table.unique(episode, keep="first", maintain_order=True)
 
 
 def run_folders(path: Path) -> Iterator[Path]:
@@ -107,65 +108,23 @@ def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
     }
 
 
-def _collect(
-    files: Sequence[Path], rows: Sequence[dict[str, Any]], settings: Sequence[str]
-) -> pl.DataFrame:
-    """Read all files, and add to each row what is known of its run."""
-    added = [name for name in dict.fromkeys(settings) if name not in SCHEMA]
-    if not files:
-        types = {name: _setting_type(name) for name in added}
-        return pl.DataFrame(schema={"identifier": pl.String, **SCHEMA, **types})
-    names = [str(file) for file in files]
-    known = pl.DataFrame(
-        [{"file": n, **row} for n, row in zip(names, rows, strict=True)], infer_schema_length=None
-    ).select("file", "identifier", *added)
-    table = _read(names)
-    episode = ["identifier", *shift_columns(table.columns), "episode", "episode_seed"]
-    columns = ["identifier", *table.drop("file").columns, *added]
-    joined = table.join(known, on="file", maintain_order="left").select(columns)
-    return joined.unique(episode, keep="first", maintain_order=True)
-
-
 def _setting_type(name: str) -> Any:
     """The type of a column for a field of the configuration."""
     default = Config.__dataclass_fields__[name].default
     return pl.Float64 if default is None else pl.Series([default]).dtype
 
 
-def _read(names: list[str]) -> pl.DataFrame:
-    """All tables as one, without those that are damaged."""
-    tables = [pl.DataFrame(schema={**SCHEMA, "file": pl.String})]
-    for name in names:
-        try:
-            tables.append(read_table(Path(name)).with_columns(file=pl.lit(name)))
-        except InvalidInputError as error:
-            warnings.warn(f"{error}; its rows are left out", stacklevel=4)
-    return concat_tables(tables)
-
-
-def _configuration(folder: Path) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = json.loads((folder / "config.json").read_text())
-        identifier(found)
-    except (OSError, ValueError, TypeError, KeyError):
-        warnings.warn(f"{folder} has no whole config.json; its rows are left out", stacklevel=3)
-        return None
-    return found
-
-
 def _planned(paths: Iterable[Path], study: str) -> set[str]:
     """The identifiers of the runs in the folders' plans of a study."""
     plans = [StudyFolder(path).studies / f"{study}.json" for path in paths]
-    there = [plan for plan in plans if plan.is_file()]
-    if not there:
+    found = set()
+    for plan in (plan for plan in plans if plan.is_file()):
+        try:
+            found |= {run["identifier"] for run in json.loads(plan.read_bytes())["runs"]}
+        except (OSError, ValueError, TypeError, KeyError):
+            raise InvalidInputError(
+                f"the plan {plan} cannot be read: start the study again, which writes it anew"
+            ) from None
+    if not any(plan.is_file() for plan in plans):
         raise InvalidInputError(f"there is no study {study} in {plans[0].parent}")
-    return {identifier for plan in there for identifier in _identifiers(plan)}
-
-
-def _identifiers(plan: Path) -> list[str]:
-    try:
-        return [run["identifier"] for run in json.loads(plan.read_bytes())["runs"]]
-    except (OSError, ValueError, TypeError, KeyError):
-        raise InvalidInputError(
-            f"the plan {plan} cannot be read: start the study again, which writes it anew"
-        ) from None
+    return found

@@ -17,8 +17,9 @@ import polars as pl
 from mixedne.config import presets
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
+from mixedne.names import CHOICES
 from mixedne.studies.plan import PlannedRun
-from mixedne.studies.spec import CASE, Search, Study
+from mixedne.studies.spec import Search, Study
 from mixedne.tasks import resolve_task
 
 
@@ -46,17 +47,15 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
     A configuration is not chosen if one of its runs is missing or has a return that is not finite;
     a case without any other is left out. Of equal ones, the first is chosen.
     """
-    seeds = [episode_seed(search.seed, number) for number in range(search.episodes)]
-    found = nominal_returns(table, ["identifier"], seeds).filter(episodes=search.episodes)
+    grid = search.evaluation
+    seeds = [episode_seed(grid.seed, number) for number in range(grid.episodes)]
+    found = nominal_returns(table, ["identifier"], seeds).filter(episodes=grid.episodes)
     returns = dict(found.select("identifier", "mean_return").iter_rows())
     cases: dict[tuple[Any, ...], dict[str, list[PlannedRun]]] = defaultdict(dict)
     for run in runs:
         cases[run.case].setdefault(run.configuration, []).append(run)
-    return [
-        choice
-        for candidates in cases.values()
-        if (choice := _choose(list(candidates.values()), returns)) is not None
-    ]
+    choices = (_choose(list(candidates.values()), returns) for candidates in cases.values())
+    return [choice for choice in choices if choice is not None]
 
 
 def reported_runs(study: Study, choices: Sequence[Choice]) -> list[PlannedRun]:
@@ -100,7 +99,7 @@ def _choose(
     ]
     task = resolve_task(fields["task"]).name
     return Choice(
-        case={name: fields[name] for name in CASE},
+        case={name: fields[name] for name in CHOICES},
         candidates=sum(score is not None for score in scores),
         chosen={name: fields[name] for name in searched},
         mean_return=best,
