@@ -7,8 +7,14 @@ import pytest
 
 from mixedne import InvalidInputError
 from mixedne.saddle import experiment, tables
-from mixedne.saddle.objectives import OBJECTIVES
-from mixedne.saddle.settings import SOLVERS, STARTS, named_settings, parse_start, plan_cases
+from mixedne.saddle.objectives import (
+    OBJECTIVES,
+    SOLVERS,
+    STARTS,
+    named_settings,
+    parse_start,
+    plan_cases,
+)
 
 ALL = list(OBJECTIVES.values())
 

@@ -10,8 +10,15 @@ import tyro
 from mixedne.cli.console import note, print_json, print_table, progress
 from mixedne.errors import check_choice, check_number
 from mixedne.files import new_folder, write_table
-from mixedne.saddle.objectives import OBJECTIVES, parse_objectives
-from mixedne.saddle.settings import INNERS, SOLVERS, Case, plan_cases, solver_label
+from mixedne.names import INNER_CHAINS
+from mixedne.saddle.objectives import (
+    OBJECTIVES,
+    SOLVERS,
+    Case,
+    parse_objectives,
+    plan_cases,
+    solver_label,
+)
 from mixedne.versions import versions
 
 if TYPE_CHECKING:
@@ -118,13 +125,13 @@ Examples:
         """Everything to run; bad options are refused here."""
         check_choice("solver", self.solver, [*SOLVERS, "all"])
         if self.inner is not None:
-            check_choice("inner", self.inner, [*INNERS, "both"])
+            check_choice("inner", self.inner, [*INNER_CHAINS, "both"])
         given = {name: getattr(self, name) for name in NUMBERS}
         return plan_cases(
             parse_objectives(self.objective),
             solvers=SOLVERS if self.solver == "all" else [self.solver],
             starts=["far", "near"] if self.start == "both" else [self.start],
-            inners=INNERS if self.inner == "both" else [self.inner],
+            inners=INNER_CHAINS if self.inner == "both" else [self.inner],
             settings=self.settings,
             overrides={name: value for name, value in given.items() if value is not None},
         )
@@ -136,7 +143,7 @@ Examples:
         from mixedne.saddle import experiment, tables
 
         def describe(case: Case) -> str:
-            return f"{case.label} from {case.start}, {self.seeds} seeds"
+            return f"{solver_label(case.solver, case.inner)} from {case.start}, {self.seeds} seeds"
 
         seeds = np.arange(self.first_seed, self.first_seed + self.seeds)
         cases_shown = progress(cases, describe, "Case study")
