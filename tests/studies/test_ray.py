@@ -9,42 +9,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
-from zipfile import BadZipFile
 
 import pytest
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.studies import ray as ray_executor
-from mixedne.studies.folder import StudyFolder
-from mixedne.studies.ray import (
-    _run_on_node,
-    check_address,
-    pack,
-    pack_trained,
-    unpack,
-)
+from mixedne.studies.folder import StudyFolder, pack, unpack
+from mixedne.studies.ray import _run_on_node, check_address
 from mixedne.studies.results import results
 from probes.runs import Laboratory
 from probes.studies import policies, pretend_run, run_study, start_study, wait_until, write_study
-
-
-def test_folders_travel_whole(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    (source / "checkpoint").mkdir(parents=True)
-    (source / "policy.json").write_text("policy")
-    (source / "checkpoint" / "lock").touch()
-    target = tmp_path / "study" / "runs" / "run"
-    target.parents[1].mkdir()
-    for _ in range(2):  # the second replaces the first
-        unpack(pack(source), target)
-        names = sorted(str(path.relative_to(target)) for path in target.rglob("*"))
-        assert names == ["checkpoint", "checkpoint/lock", "policy.json"]
-        (target / "begun").touch()
-    with pytest.raises(BadZipFile):
-        unpack(pack(source)[:100], target)
-    assert (target / "begun").exists()
-    assert [path.name for path in (tmp_path / "study").iterdir()] == ["runs"]
 
 
 def test_what_another_study_made_is_kept_and_not_made_again(tmp_path: Path) -> None:
@@ -58,17 +33,12 @@ def test_what_another_study_made_is_kept_and_not_made_again(tmp_path: Path) -> N
     runs = [run, replace(run, evaluations=(noise,))]
     for each in runs:
         document = json.dumps(each.to_json())
-        archives, error = _run_on_node([document], [pack_trained(place)], "job", Mock())
+        archives, error = _run_on_node([document], [pack(place)], "job", Mock())
         assert not error
         unpack(archives[0], place)
     assert (place / "policy.safetensors").read_bytes() == policy
     assert results(folder.path).height == 4 + 1
     assert not folder.unfinished(runs)
-
-
-def test_what_is_only_begun_stays_here(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    assert pack_trained(tmp_path) is None
 
 
 def test_an_address_where_nobody_listens_is_refused() -> None:

@@ -81,7 +81,7 @@ def test_a_configuration_with_a_failed_run_is_not_chosen() -> None:
 
 def test_what_is_reported_has_other_seeds_and_the_shifts() -> None:
     choices = choose(SEARCH, RUNS, nominal(1, 2, 2, 1, 1, 2, 2, 1))
-    runs = reported_runs(STUDY, choices)
+    runs = reported_runs(STUDY, [choice.fields for choice in choices])
     assert [(r.fields["solver"], r.fields["sigma"], r.fields["seed"]) for r in runs] == [
         *(("mixedne-ld", 0.2, 0), ("gad", 0.1, 0)),
         *(("mixedne-ld", 0.2, 1), ("gad", 0.1, 1)),

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import shlex
 import signal
 import sys
@@ -65,6 +66,8 @@ Examples:
     """Address of the Ray cluster; without it, Ray starts one on this machine."""
     retries: int = 2
     """How often a run that fails is tried again."""
+    retrain_damaged: bool = False
+    """Train runs again that are damaged and cannot be made again from a checkpoint."""
     allow_import: bool = False
     """Let the file name tasks as module:Id, which runs the code of the module."""
     dry_run: bool = False
@@ -147,6 +150,7 @@ Examples:
             folder,
             workers=self.workers,
             retries=self.retries,
+            retrain_damaged=self.retrain_damaged,
             ray=(self.address,) if self.executor == "ray" else None,
             command=["mixedne", *sys.argv[1:]],
         )
@@ -190,6 +194,7 @@ def run_with_progress(
     *,
     workers: int | None,
     retries: int,
+    retrain_damaged: bool = False,
     ray: tuple[str | None] | None = None,
     command: Sequence[str],
     resume: Sequence[str] | None = None,
@@ -201,6 +206,7 @@ def run_with_progress(
       folder: its folder.
       workers: how many runs at a time; None for one on each core.
       retries: how often a run that fails is tried again.
+      retrain_damaged: train runs again that are damaged and cannot be repaired.
       ray: with the address of a Ray cluster, the executor is Ray and not this machine.
       command: what the user typed, for the plan.
       resume: the command that is shown after Ctrl-C, if it is another.
@@ -220,12 +226,13 @@ def run_with_progress(
         find_ray()
         check_address(*ray)
     try:
-        with noted_warnings(), _sigterm_as_interrupt():
+        with noted_warnings(), _signals_as_interrupt(), _stdout_for_results():
             return run_study(
                 spec,
                 folder,
                 make_executor,
                 retries=retries,
+                retrain_damaged=retrain_damaged,
                 command=shlex.join(command),
                 display=show_progress,
                 log=note,
@@ -248,14 +255,32 @@ def raise_failures(spec: "Spec", folder: "StudyFolder", outcome: "Outcome") -> N
 
 
 @contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C: workers save, and the user reads how to resume."""
-    try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # only the main thread can set handlers
-        yield
-        return
+def _signals_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C: workers save, and the user reads how to resume."""
+    before = {}
+    with contextlib.suppress(ValueError):  # only the main thread can set handlers
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+                before[number] = signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _stdout_for_results() -> Iterator[None]:
+    """Send to stderr what libraries, Ray among them, print meanwhile."""
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them is closed
+        yield
+        return
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -14,17 +14,31 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixedne.config.identity import WITHOUT_RESULT
+from mixedne.config.identity import WITHOUT_RESULT, command
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate_grid
 from mixedne.evaluation.table import has_evaluation, read_table
+from mixedne.files import write_beside
 from mixedne.policies import load_policy, policy_files
-from mixedne.studies.folder import EVALUATION, evaluation_hash, mark_finished, read_finished
+from mixedne.studies.folder import (
+    CONFIG,
+    EVALUATION,
+    FINISHED,
+    Finished,
+    Locks,
+    StudyFolder,
+    evaluation_hash,
+    finish_unpacking,
+    mark_finished,
+    read_evaluations,
+    read_finished,
+    read_identifier,
+)
 from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import resolve_task
 
@@ -53,17 +67,19 @@ def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
 def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> None:
     """Train and evaluate these runs; what is there already is not done again."""
     places = dict(zip(runs, folders, strict=True))
-    untrained = [run for run in runs if not read_finished(places[run]).trained]
+    made = {run: read_finished(folder) or Finished() for run, folder in places.items()}
+    untrained = [run for run in runs if not made[run].trained]
     for run in untrained:
         repair(places[run])
     _train({_as_begun(run, places[run]): places[run] for run in untrained}, on_progress)
     for run in untrained:
         mark_finished(places[run], run.identifier)
     for run, folder in places.items():
-        made = read_finished(folder).evaluations
-        if not made.issuperset(map(evaluation_hash, run.evaluations)):
+        known = frozenset() if run in untrained else made[run].evaluations
+        needed = {*map(evaluation_hash, run.evaluations)}
+        if not needed <= known:
             was_whole = _evaluate(run, folder, on_progress)
-            mark_finished(folder, run.identifier, run.evaluations, made if was_whole else ())
+            mark_finished(folder, run.identifier, needed | known if was_whole else needed)
 
 
 def throttled(on_progress: OnProgress, seconds: float) -> OnProgress:
@@ -91,19 +107,80 @@ def is_being_trained(folder: Path) -> bool:
     return False
 
 
+def repair_finished(
+    study: StudyFolder, runs: Iterable[PlannedRun], *, retrain: bool = False
+) -> dict[str, str]:
+    """Repair finished runs whose files are not what was written, as far as that needs no training.
+
+    Configurations are restored. Policies are taken away, and a job makes them again from the last
+    checkpoint. A run of which that cannot be made is refused or, with ``retrain``, set aside, so
+    that it is trained again. What processes that were killed have left behind is removed. Runs
+    that another process works on are left alone. Returns the runs refused, with the reason.
+    """
+    refused: dict[str, str] = {}
+    older = 0
+    locks = Locks(study.locks)
+    for run in runs:
+        folder = study.run_folder(run)
+        made, strays = read_finished(folder), study.strays(run)
+        older += made is not None and not made.has_digests
+        if not (strays or (made and made.damaged)) or not locks.acquire([run]):
+            continue
+        if not is_being_trained(folder):
+            for path in strays:
+                finish_unpacking(path, folder) if path.is_dir() else path.unlink(missing_ok=True)
+            try:
+                _restore(run, folder, read_finished(folder) or Finished(damaged=frozenset()))
+            except InvalidInputError as error:
+                if retrain:
+                    set_aside(folder, f"{folder} is damaged: the run begins anew")
+                else:
+                    refused[run.name] = str(error)
+        locks.release([run])
+    locks.close()
+    if older:
+        warnings.warn(
+            f"{older} finished runs in {study.runs} are of an older version that kept no digests: "
+            "damage that leaves a file's size as it was is not noticed",
+            stacklevel=2,
+        )
+    return refused
+
+
+def _restore(run: PlannedRun, folder: Path, made: Finished) -> None:
+    """Restore a finished run's configuration; take away what else is damaged, to be made again."""
+    lost = made.damaged - {CONFIG, EVALUATION}
+    if lost and ("metrics.jsonl" in lost or not _has_last_checkpoint(run, folder)):
+        raise InvalidInputError(
+            f"{folder} is damaged ({', '.join(sorted(lost))}) and cannot be made again from its "
+            "checkpoint: pass --retrain-damaged to train the run again"
+        )
+    for name in sorted(lost):
+        remove(folder / name)
+    is_other = FINISHED in lost and read_identifier(folder) != run.identifier
+    if is_other or CONFIG in made.damaged:
+        remove(folder / CONFIG)
+        unknown = {"command": command(run.config), "machine": "unknown", "versions": {}}
+        document = made.config or {"format_version": 1, **run.fields, **unknown}
+        with write_beside(folder / CONFIG) as temporary:
+            temporary.write_text(json.dumps(document, indent=2) + "\n")
+        warnings.warn(f"{folder / CONFIG} was damaged or gone: it is restored", stacklevel=3)
+
+
+def _has_last_checkpoint(run: PlannedRun, folder: Path) -> bool:
+    """Whether a trained run's last checkpoint is there and whole."""
+    from mixedne.training.checkpoints import load_checkpoints
+
+    found = load_checkpoints(folder / "checkpoint")
+    return any(checkpoint.step == run.fields["steps"] for checkpoint in found)
+
+
 def repair(folder: Path) -> None:
     """Remove damaged results, so that they are made again; set a folder that is no run aside."""
     # A start that was killed at once leaves no more than these, and hidden files.
     left = [path for path in folder.rglob("[!.]*") if path.name not in ("checkpoint", "lock")]
     if left and _read_config(folder) is None:
-        names = (f"{folder.name}.damaged-{number}" for number in itertools.count(1))
-        aside = next(path for path in map(folder.with_name, names) if not path.exists())
-        folder.replace(aside)
-        warnings.warn(
-            f"the configuration in {folder} is damaged or gone: the run begins anew, and what "
-            f"there was is in {aside}",
-            stacklevel=2,
-        )
+        set_aside(folder, f"the configuration in {folder} is damaged or gone: the run begins anew")
         return
     for name in ("policy", "adversary"):
         files = policy_files(folder, name)
@@ -113,7 +190,22 @@ def repair(folder: Path) -> None:
             except InvalidInputError as error:
                 warnings.warn(f"{error}: it is made again", stacklevel=2)
                 for file in files:
-                    file.unlink(missing_ok=True)
+                    remove(file)
+
+
+def set_aside(path: Path, reason: str) -> None:
+    """Rename what is damaged and cannot be repaired."""
+    names = (f"{path.name}.damaged-{number}" for number in itertools.count(1))
+    aside = next(other for other in map(path.with_name, names) if not other.exists())
+    path.replace(aside)
+    warnings.warn(f"{reason}, and what there was is in {aside}", stacklevel=3)
+
+
+def remove(path: Path) -> None:
+    """Remove a file that can be made again; a folder in its place is set aside."""
+    if path.is_dir():
+        set_aside(path, f"{path} should be a file: it is made again")
+    path.unlink(missing_ok=True)
 
 
 def _train(places: Mapping[PlannedRun, Path], on_progress: OnProgress) -> None:
@@ -138,7 +230,7 @@ def _read_config(folder: Path) -> dict[str, Any] | None:
     """A run's configuration; None if it is not there or damaged."""
     try:
         found = json.loads((folder / "config.json").read_text())
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, IsADirectoryError, ValueError):
         return None
     return found if isinstance(found, dict) else None
 
@@ -153,10 +245,10 @@ def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
     table = None
     if out.exists():
         try:
-            table = read_table(out)
+            table = read_evaluations(folder)
         except InvalidInputError:
             warnings.warn(f"{out} is damaged: its episodes are run again", stacklevel=2)
-            out.unlink()
+            remove(out)
     was_whole = table is not None
     for grid in run.evaluations:
         if table is None or not has_evaluation(table, handle, grid, resolve_task(task).axes):

@@ -18,9 +18,9 @@ from mixedne.config.identity import identifier
 from mixedne.config.wording import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.evaluation.statistics import METHOD, TASK, over_episodes, over_shifts, shift_columns
-from mixedne.evaluation.table import SCHEMA, concat_tables, read_table
+from mixedne.evaluation.table import SCHEMA, concat_tables
 from mixedne.shifts import is_nominal
-from mixedne.studies.folder import EVALUATION, StudyFolder
+from mixedne.studies.folder import CONFIG, EVALUATION, StudyFolder, read_evaluations, read_finished
 from mixedne.studies.plan import PlannedRun
 
 
@@ -45,11 +45,14 @@ def results(
     tables = [pl.DataFrame(schema={**SCHEMA, **known})]
     for folder in (folder for path in paths for folder in run_folders(Path(path))):
         try:
-            fields = json.loads((folder / "config.json").read_text())
+            made = read_finished(folder)
+            if made and CONFIG in made.damaged:
+                raise InvalidInputError(f"{folder / CONFIG} is not what was written")
+            fields = json.loads((folder / CONFIG).read_text())
             row = {**fields, "identifier": identifier(fields)}
             if wanted is None or row["identifier"] in wanted:
                 about = pl.DataFrame([row], schema=known, strict=False)
-                tables.append(read_table(folder / EVALUATION).join(about, how="cross"))
+                tables.append(read_evaluations(folder).join(about, how="cross"))
         except InvalidInputError as error:
             warnings.warn(f"{error}; its rows are left out", stacklevel=2)
         except (OSError, ValueError, TypeError, KeyError):

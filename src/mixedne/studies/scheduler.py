@@ -8,14 +8,14 @@ import dataclasses
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from mixedne.files import write_beside
 from mixedne.studies.costs import UnitCosts, job_seconds
 from mixedne.studies.folder import FORMAT_VERSION, StudyFolder
+from mixedne.studies.jobs import repair_finished
 from mixedne.studies.plan import PlannedRun, expand, group_runs
 from mixedne.studies.results import results
 from mixedne.studies.search import Choice, choose, reported_runs
@@ -51,7 +51,8 @@ class Event:
 
     job: Job
     kind: str
-    """``progress``, ``finished``, ``failed`` or ``held`` (by another process)."""
+    """``progress``, ``finished``, ``failed``, ``held`` (by another process) or ``lost`` (with the
+    cluster)."""
     stage: str = ""
     """``starting``, ``training`` or ``evaluating``."""
     done: int = 0
@@ -104,8 +105,7 @@ Display = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 """Takes what is counted ("runs"), and yields a function that shows the progress."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The end of a study."""
 
     runs: list[PlannedRun]
@@ -115,7 +115,7 @@ class Outcome:
     failed: dict[str, str]
     """The errors of the runs that were given up, by the runs' names."""
     retried: int
-    choices: list[Choice] | None
+    choices: list[Choice] | None = None
     """What a search chose."""
 
 
@@ -125,13 +125,15 @@ def run_study(
     make_executor: Callable[[], Executor],
     *,
     retries: int,
+    retrain_damaged: bool = False,
     command: str | None = None,
     display: Display,
     log: Callable[[str], None],
 ) -> Outcome:
     """Do all runs of a study that are not finished; for a search also choose, and do the chosen.
 
-    ``command`` is what the user typed; the plan records it. ``log`` takes messages to the user.
+    With ``retrain_damaged``, finished runs that cannot be repaired are trained again. ``command``
+    is what the user typed; the plan records it. ``log`` takes messages to the user.
     """
     runs = expand(study)
     folder.create()
@@ -139,30 +141,27 @@ def run_study(
     def run_all(runs: list[PlannedRun], plan: str, unit: str) -> Progress:
         if folder.save_plan(plan, runs, command):
             log(f"the study {plan} in {folder.path} had another plan: runs in both are kept")
+        refused = repair_finished(folder, runs, retrain=retrain_damaged)
         with display(unit) as show:
-            return run_jobs(folder, runs, make_executor(), retries=retries, show=show)
+            executor = make_executor()
+            return run_jobs(folder, runs, executor, retries=retries, refused=refused, show=show)
 
     if study.search is None:
         progress = run_all(runs, study.name, "runs")
-        return Outcome(runs, progress.total, progress.failed, progress.retried, None)
-    progress = run_all(runs, study.name, "runs compared")
+        return Outcome(runs, progress.total, progress.failed, progress.retried)
+    first = run_all(runs, study.name, "runs compared")
     choices = choose(study.search, runs, results(folder.path, study=study.name))
     document = {
         "format_version": FORMAT_VERSION,
         "study": study.name,
         "choices": [dataclasses.asdict(choice) for choice in choices],
     }
-    with write_beside(folder.studies / f"{study.name}-chosen.json") as temporary:
-        temporary.write_text(json.dumps(document, indent=1) + "\n")
-    chosen = reported_runs(study, choices)
+    folder.write(f"{study.name}-chosen.json", json.dumps(document, indent=1) + "\n")
+    chosen = reported_runs(study, (choice.fields for choice in choices))
     second = run_all(chosen, f"{study.name}-reported", "runs reported")
-    return Outcome(
-        runs=chosen,
-        total=progress.total + second.total,
-        failed=progress.failed | second.failed,
-        retried=progress.retried + second.retried,
-        choices=choices,
-    )
+    failed = first.failed | second.failed
+    retried = first.retried + second.retried
+    return Outcome(chosen, first.total + second.total, failed, retried, choices)
 
 
 def run_jobs(
@@ -171,11 +170,16 @@ def run_jobs(
     executor: Executor,
     *,
     retries: int,
+    refused: Mapping[str, str],
     show: Callable[[Progress], None],
 ) -> Progress:
-    """Finish all runs, or give up on them; an interruption saves those that are running."""
-    left = folder.unfinished(runs)
-    progress = Progress(total=len(runs), done=len(runs) - len(left))
+    """Finish all runs, or give up on them; an interruption saves those that are running.
+
+    ``refused`` are runs that are not even tried, by name, with the reason.
+    """
+    left = [run for run in folder.unfinished(runs) if run.name not in refused]
+    done = len(runs) - len(left) - len(refused)
+    progress = Progress(total=len(runs), done=done, failed=dict(refused))
     jobs = group_runs(left)
     costs = {run.name: job_seconds(job, UnitCosts()) / len(job) for job in jobs for run in job}
     waiting = deque(map(Job, jobs))
@@ -231,6 +235,9 @@ def _end(event: Event, waiting: "deque[Job]", progress: Progress, retries: int) 
         if not job.not_before:
             progress.messages.append(f"{job.name}: another process works on it: waiting")
         waiting.append(Job(job.runs, job.failures, time.monotonic() + WAIT))
+    elif event.kind == "lost":
+        progress.messages.append(f"{job.name}: {event.error}; waiting for the cluster")
+        waiting.append(job)
     elif job.failures < retries:
         progress.retried += 1
         progress.messages.append(f"{job.name}: {event.error}; trying again")

@@ -6,8 +6,9 @@ seeds is chosen. It is then trained with the study's other seeds, and only those
 shifts.
 """
 
+import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
@@ -58,25 +59,18 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
     return [choice for choice in choices if choice is not None]
 
 
-def reported_runs(study: Study, choices: Sequence[Choice]) -> list[PlannedRun]:
+def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[PlannedRun]:
     """The runs on which the chosen configurations are reported."""
     return [
-        PlannedRun({**choice.fields, "seed": seed}, study.evaluations)
-        for seed in study.runs[0].seeds
-        for choice in choices
+        PlannedRun({**fields, "seed": seed}, study.evaluations)
+        for seed, fields in itertools.product(study.runs[0].seeds, chosen)
     ]
 
 
 def expected_runs(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     """As many runs as will be reported, before the choice is known: for estimates."""
-    if study.search is None:
-        return []
-    first = {run.case: run for run in reversed(runs)}
-    return [
-        PlannedRun({**run.fields, "seed": seed}, study.evaluations)
-        for run in first.values()
-        for seed in study.runs[0].seeds
-    ]
+    first = {run.case: run.fields for run in reversed(runs)}
+    return [] if study.search is None else reported_runs(study, first.values())
 
 
 def _choose(
