@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from rich.console import Console
 from mixedne.cli.console import duration
 from mixedne.cli.main import main
 from mixedne.cli.progress import describe, render
+from mixedne.cli.study import _signals_as_interrupt, _stdout_for_results
 from mixedne.cli.study_tables import print_rows
 from mixedne.config import configure
 from mixedne.config.identity import to_json
@@ -201,3 +204,31 @@ def test_a_file_may_hold_what_looks_like_markup(
     study.write_text("about = '[/foo] [red]x :smile: \\\\'\n[[runs]]\ntasks = ['Hopper']")
     assert main(["study", str(study), *PLAN]) == 0
     assert "mine: [/foo] [red]x :smile: \\\\ " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_stop_is_an_interrupt(
+    number: signal.Signals,
+) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), _signals_as_interrupt():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) == before
+    signal.signal(number, signal.SIG_IGN)  # as nohup has it
+    try:
+        with _signals_as_interrupt():
+            signal.raise_signal(number)
+            assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
+def test_what_libraries_print_is_no_result(capfd: pytest.CaptureFixture[str]) -> None:
+    with _stdout_for_results():
+        os.write(1, b"from C\n")
+        print("from Python")
+    print("{}")
+    said = capfd.readouterr()
+    assert said.out == "{}\n"
+    assert "from C" in said.err
+    assert "from Python" in said.err

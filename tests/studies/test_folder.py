@@ -67,14 +67,13 @@ def test_a_flipped_byte_is_noticed_and_so_is_a_folder(name: str, folder: StudyFo
     path = finish(folder, run) / name
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    for _ in range(2):
+    for damage in (path.unlink, path.mkdir, path.exists):
         made = read_finished(path.parent)
         assert made is not None
         assert made.damaged == {name}
         assert made.trained == (name == "evaluation.parquet")
         assert folder.unfinished([run]) == [run]
-        path.unlink()
-        path.mkdir()
+        damage()
 
 
 def test_what_older_versions_finished_stays_finished(folder: StudyFolder) -> None:

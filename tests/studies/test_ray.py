@@ -1,6 +1,9 @@
 """Studies on a real Ray cluster of two nodes, one of which is killed."""
 
+import contextlib
 import json
+import os
+import signal
 import socket
 import sys
 import tempfile
@@ -107,3 +110,46 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
 
 def _has_begun(place: Path) -> bool:
     return any(place.glob("mixedne-*/runs/*/checkpoint/step-*"))
+
+
+def _ray_processes(parent: int, name: str) -> list[int]:
+    """The Ray processes that a study has started, by a part of their command."""
+    found = []
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if name in Path(f"/proc/{child}/cmdline").read_text():
+                found.append(int(child))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_a_dead_raylet_and_a_killed_study_cost_no_run(tmp_path: Path) -> None:
+    """The Ray process of the study's own machine dies; then the study itself, with SIGKILL."""
+    pytest.importorskip("ray", reason="Ray is not installed: make extras")
+    laboratory = Laboratory()
+    study = write_study(tmp_path / "mine.toml", seeds=4, steps=2000)
+    out = tmp_path / "ray"
+
+    def is_running() -> bool:
+        return len(list(out.glob("runs/*/finished.json"))) > 0
+
+    process = start_study(laboratory, study, out, "--executor", "ray")
+    [raylet] = wait_until(lambda: _ray_processes(process.pid, "raylet/raylet"), process)
+    wait_until(is_running, process)
+    os.kill(raylet, signal.SIGKILL)
+    assert process.stderr is not None
+    said = next(line for line in process.stderr if "waiting for the cluster" in line)
+    assert "raylet died" in said
+    wait_until(lambda: _ray_processes(process.pid, "raylet/raylet") not in ([], [raylet]), process)
+    process.kill()
+    process.communicate()
+    done = run_study(laboratory, study, out, "--executor", "ray", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)  # and nothing else
+    assert (document["runs"], document["failed"]) == (4, [])
+    assert not list(out.glob(".received-*"))
+    local = run_study(laboratory, study, tmp_path / "local", "--json")
+    assert local.returncode == 0, local.stderr
+    assert document["results"] == json.loads(local.stdout)["results"]
+    assert policies(out) == policies(tmp_path / "local")

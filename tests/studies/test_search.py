@@ -5,7 +5,7 @@ import pytest
 
 from mixedne.evaluation.grids import episode_seed
 from mixedne.studies.plan import expand
-from mixedne.studies.search import choose, expected_runs, reported_runs
+from mixedne.studies.results import choose, expected_runs, reported_runs
 from mixedne.studies.spec import parse_study
 from probes.studies import table_of
 

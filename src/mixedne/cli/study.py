@@ -108,7 +108,7 @@ Examples:
         from mixedne.studies.costs import UnitCosts, calibrate, effort
         from mixedne.studies.folder import StudyFolder, plan_json
         from mixedne.studies.plan import expand
-        from mixedne.studies.search import expected_runs
+        from mixedne.studies.results import expected_runs
         from mixedne.versions import cores
 
         runs = expand(spec)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from mixedne.studies.costs import Effort
     from mixedne.studies.plan import PlannedRun
-    from mixedne.studies.search import Choice
+    from mixedne.studies.results import Choice
     from mixedne.studies.spec import Study
 
 CASE = {

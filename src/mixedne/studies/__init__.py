@@ -7,7 +7,6 @@
 ``ray``          the executor for a Ray cluster
 ``jobs``         what a worker does: train and evaluate one job
 ``folder``       the study folder, and which of its runs are finished
-``search``       chooses hyperparameters by nominal return
-``results``      ``mixedne.results``: the evaluation tables of many runs as one
+``results``      ``mixedne.results``: the evaluation tables of many runs as one; a search's choice
 ``costs``        how long it takes, by unit costs that can be measured
 """

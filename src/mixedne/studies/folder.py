@@ -41,6 +41,9 @@ RESULT_FILES = (
     *(EVALUATION, CONFIG, "metrics.jsonl"),
 )
 
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a JSON file of unknown content can raise."""
+
 RECEIVED = ".received-"
 """Begins the name of the folder in which a run that comes from elsewhere is unpacked."""
 
@@ -154,21 +157,21 @@ def read_finished(folder: Path) -> Finished | None:
     """What of a run is finished, with every file looked at; None if it never was."""
     try:
         mark = json.loads((folder / FINISHED).read_text())
-        digests = mark.get("digests", {})
+        digests = mark.get("digests")
         damaged = {
             name
             for name, size in mark["files"].items()
-            if not _is_whole(folder / name, size, digests.get(name))
+            if not _is_whole(folder / name, size, digests[name] if digests else None)
         }
-        if not digests and read_identifier(folder) != mark["identifier"]:
+        if digests is None and read_config(folder).get("identifier") != mark["identifier"]:
             damaged.add(CONFIG)
         if mark["format_version"] != FORMAT_VERSION:
             return Finished()
         made = frozenset(() if EVALUATION in damaged else mark["evaluations"])
-        return Finished(made, frozenset(damaged), mark.get("config"), bool(digests))
+        return Finished(made, frozenset(damaged), mark.get("config"), digests is not None)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except UNREADABLE:
         return Finished()
 
 
@@ -201,12 +204,13 @@ def read_evaluations(folder: Path) -> pl.DataFrame:
     return table
 
 
-def read_identifier(folder: Path) -> str | None:
-    """The identifier of the run in a folder, by its configuration; None if that is damaged."""
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of the run in a folder, with its ``identifier``; empty if it is damaged."""
     try:
-        return identifier(json.loads((folder / CONFIG).read_text()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+        found = json.loads((folder / CONFIG).read_text())
+        return {**found, "identifier": identifier(found)}
+    except UNREADABLE:
+        return {}
 
 
 def _is_whole(path: Path, size: int, expected: str | None) -> bool:

@@ -16,7 +16,9 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 from mixedne.config.identity import WITHOUT_RESULT, command
 from mixedne.errors import InvalidInputError, TrainingError
@@ -35,9 +37,9 @@ from mixedne.studies.folder import (
     evaluation_hash,
     finish_unpacking,
     mark_finished,
+    read_config,
     read_evaluations,
     read_finished,
-    read_identifier,
 )
 from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import resolve_task
@@ -69,13 +71,16 @@ def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
     places = dict(zip(runs, folders, strict=True))
     made = {run: read_finished(folder) or Finished() for run, folder in places.items()}
     untrained = [run for run in runs if not made[run].trained]
-    for run in untrained:
-        repair(places[run])
+    for run, folder in places.items():
+        if run in untrained:
+            repair(folder)
+        if EVALUATION in made[run].damaged:
+            _check_table(folder)
     _train({_as_begun(run, places[run]): places[run] for run in untrained}, on_progress)
-    for run in untrained:
-        mark_finished(places[run], run.identifier)
     for run, folder in places.items():
         known = frozenset() if run in untrained else made[run].evaluations
+        if run in untrained:
+            mark_finished(folder, run.identifier)
         needed = {*map(evaluation_hash, run.evaluations)}
         if not needed <= known:
             was_whole = _evaluate(run, folder, on_progress)
@@ -157,8 +162,8 @@ def _restore(run: PlannedRun, folder: Path, made: Finished) -> None:
         )
     for name in sorted(lost):
         remove(folder / name)
-    is_other = FINISHED in lost and read_identifier(folder) != run.identifier
-    if is_other or CONFIG in made.damaged:
+    is_other = read_config(folder).get("identifier") != run.identifier
+    if CONFIG in made.damaged or (FINISHED in lost and is_other):
         remove(folder / CONFIG)
         unknown = {"command": command(run.config), "machine": "unknown", "versions": {}}
         document = made.config or {"format_version": 1, **run.fields, **unknown}
@@ -179,7 +184,7 @@ def repair(folder: Path) -> None:
     """Remove damaged results, so that they are made again; set a folder that is no run aside."""
     # A start that was killed at once leaves no more than these, and hidden files.
     left = [path for path in folder.rglob("[!.]*") if path.name not in ("checkpoint", "lock")]
-    if left and _read_config(folder) is None:
+    if left and not read_config(folder):
         set_aside(folder, f"the configuration in {folder} is damaged or gone: the run begins anew")
         return
     for name in ("policy", "adversary"):
@@ -221,34 +226,27 @@ def _train(places: Mapping[PlannedRun, Path], on_progress: OnProgress) -> None:
 
 def _as_begun(run: PlannedRun, folder: Path) -> PlannedRun:
     """The run with the fields that change no result as its folder has them."""
-    begun = _read_config(folder) or {}
+    begun = read_config(folder)
     changed = {name: begun[name] for name in WITHOUT_RESULT if name in begun}
     return dataclasses.replace(run, fields={**run.fields, **changed})
 
 
-def _read_config(folder: Path) -> dict[str, Any] | None:
-    """A run's configuration; None if it is not there or damaged."""
+def _check_table(folder: Path) -> pl.DataFrame | None:
+    """A run's evaluation table; a damaged one is removed, because its episodes can be run again."""
+    path = folder / EVALUATION
     try:
-        found = json.loads((folder / "config.json").read_text())
-    except (FileNotFoundError, IsADirectoryError, ValueError):
+        return read_evaluations(folder) if path.exists() else None
+    except InvalidInputError:
+        warnings.warn(f"{path} is damaged: its episodes are run again", stacklevel=2)
+        remove(path)
         return None
-    return found if isinstance(found, dict) else None
 
 
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
-    """Do the evaluations that are missing; returns whether the table was whole before.
-
-    A damaged table is removed, because its episodes can be run again.
-    """
+    """Do the evaluations that are missing; returns whether the table was whole before."""
     out = folder / EVALUATION
     handle, task = find_policy(folder), run.fields["task"]
-    table = None
-    if out.exists():
-        try:
-            table = read_evaluations(folder)
-        except InvalidInputError:
-            warnings.warn(f"{out} is damaged: its episodes are run again", stacklevel=2)
-            remove(out)
+    table = _check_table(folder)
     was_whole = table is not None
     for grid in run.evaluations:
         if table is None or not has_evaluation(table, handle, grid, resolve_task(task).axes):

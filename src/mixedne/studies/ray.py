@@ -90,11 +90,15 @@ class RayExecutor:
         if not self._running:
             time.sleep(0 if self._events else seconds)
         else:
-            done, _ = self._ray.wait(list(self._running), timeout=seconds, fetch_local=False)
             try:
+                done, _ = self._ray.wait(list(self._running), timeout=seconds, fetch_local=False)
                 for reference in done:
                     self._end(reference, self._receive(reference))
-                self._events += self._progress()
+                with contextlib.suppress(self._ray.exceptions.GetTimeoutError):
+                    reports = self._ray.get(self._mailbox.take.remote(), timeout=10)
+                    jobs = {job.name: job for job in self._running.values()}
+                    known = jobs.keys() & reports.keys()
+                    self._events += [Event(jobs[x], "progress", *reports[x]) for x in known]
             except self._lost_errors as lost:
                 for reference in list(self._running):
                     self._end(reference, str(lost).strip().splitlines()[0], kind="lost")
@@ -115,6 +119,8 @@ class RayExecutor:
 
     def _connect(self) -> None:
         """Join the cluster, or start one, with a mailbox on this node."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
         address, errors = self._address, self._ray.exceptions
         if self._owns:
             check_address(address)
@@ -125,9 +131,8 @@ class RayExecutor:
                 reason = str(error).strip().splitlines()[0]
                 raise InvalidInputError(f"there is no Ray cluster at {address}: {reason}") from None
         self._lost_errors = (errors.LocalRayletDiedError, errors.ActorDiedError)
-        here = self._ray.get_runtime_context().get_node_id()
-        actor = self._ray.remote(num_cpus=0)(_Mailbox)
-        self._mailbox = actor.options(scheduling_strategy=_on(here)).remote()
+        here = On(self._ray.get_runtime_context().get_node_id(), soft=False)
+        self._mailbox = self._ray.remote(num_cpus=0, scheduling_strategy=here)(_Mailbox).remote()
         environment = {"env_vars": dict.fromkeys(ONE_THREAD, "1")}
         self._task = self._ray.remote(num_cpus=1, max_retries=LOST_NODES, runtime_env=environment)(
             _run_on_node
@@ -150,18 +155,6 @@ class RayExecutor:
         job = self._running.pop(reference)
         self._locks.release(job.runs)
         self._events.append(Event(job, kind if error else "finished", error=error))
-
-    def _progress(self) -> list[Event]:
-        jobs = {job.name: job for job in self._running.values()}
-        try:
-            reports = self._ray.get(self._mailbox.take.remote(), timeout=10)
-        except self._ray.exceptions.GetTimeoutError:
-            return []
-        return [
-            Event(jobs[name], "progress", *report)
-            for name, report in reports.items()
-            if name in jobs
-        ]
 
     def _receive(self, reference: Any) -> str:
         """Unpack what a task has sent; returns its error, empty if there is none."""
@@ -201,12 +194,6 @@ class _Mailbox:
     def take(self) -> dict[str, tuple[str, int, int]]:
         reports, self._reports = self._reports, {}
         return reports
-
-
-def _on(node: str) -> Any:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def _run_on_node(

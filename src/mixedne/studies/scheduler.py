@@ -17,8 +17,7 @@ from mixedne.studies.costs import UnitCosts, job_seconds
 from mixedne.studies.folder import FORMAT_VERSION, StudyFolder
 from mixedne.studies.jobs import repair_finished
 from mixedne.studies.plan import PlannedRun, expand, group_runs
-from mixedne.studies.results import results
-from mixedne.studies.search import Choice, choose, reported_runs
+from mixedne.studies.results import Choice, choose, reported_runs, results
 from mixedne.studies.spec import Study
 
 WAIT = 2.0
