@@ -120,8 +120,10 @@ def test_a_finished_run_gets_its_configuration_back(
     if is_older:
         drop_digests(config.parent)
     damage(config)
-    with pytest.warns(UserWarning, match="was damaged or gone: it is restored"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         assert repair_finished(folder, [run]) == {}
+    assert f"{config} was damaged or gone: it is restored" in [str(w.message) for w in told]
     assert is_older or config.read_bytes() == content
     assert folder.unfinished([run]) == []
     assert results(folder.path)["identifier"].to_list() == [run.identifier]

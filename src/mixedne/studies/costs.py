@@ -47,10 +47,8 @@ STEP_SECONDS = {
     "toy": 5e-6,
 }
 """Seconds of one step in a batch of worlds, by the task's name. The first four are the benchmark
-of evaluation; the others were measured beside HalfCheetah and scaled by it."""
-
-OTHER_STEP_SECONDS = 100e-6
-"""The same for a task that is not listed."""
+of evaluation; the others were measured beside HalfCheetah and scaled by it. A task that is not
+listed counts as 100e-6."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
     """Training and evaluation of a job of ``plan.group_runs`` on one core."""
     fields = job[0].fields  # the others have as many steps and episodes
     task = resolve_task(fields["task"])
-    step = costs.step_seconds.get(task.name, OTHER_STEP_SECONDS)
+    step = costs.step_seconds.get(task.name, 100e-6)
     episodes = _episodes_in_training(fields, task) + _episodes(job[0].evaluations)
     evaluating = len(job) * episodes * (task.max_episode_steps or 1000) * step
     if fields["agent"] == "vpg":

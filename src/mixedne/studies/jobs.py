@@ -87,7 +87,7 @@ def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
             mark_finished(folder, run.identifier, needed | known if was_whole else needed)
 
 
-def throttled(on_progress: OnProgress, seconds: float) -> OnProgress:
+def throttled(on_progress: OnProgress, *, seconds: float) -> OnProgress:
     """Passes a report on if the last one is so many seconds old."""
     last = 0.0
 
@@ -124,25 +124,24 @@ def repair_finished(
     """
     refused: dict[str, str] = {}
     older = 0
-    locks = Locks(study.locks)
-    for run in runs:
-        folder = study.run_folder(run)
-        made, strays = read_finished(folder), study.strays(run)
-        older += made is not None and not made.has_digests
-        if not (strays or (made and made.damaged)) or not locks.acquire([run]):
-            continue
-        if not is_being_trained(folder):
+    with contextlib.closing(Locks(study.locks)) as locks:
+        for run in runs:
+            folder = study.run_folder(run)
+            made, strays = read_finished(folder), study.strays(run)
+            older += made is not None and not made.has_digests
+            is_damaged = made is not None and made.damaged
+            if not (strays or is_damaged) or not locks.acquire([run]) or is_being_trained(folder):
+                continue
             for path in strays:
                 finish_unpacking(path, folder) if path.is_dir() else path.unlink(missing_ok=True)
             try:
-                _restore(run, folder, read_finished(folder) or Finished(damaged=frozenset()))
+                _restore(run, folder, made or Finished(damaged=frozenset()))
             except InvalidInputError as error:
                 if retrain:
                     set_aside(folder, f"{folder} is damaged: the run begins anew")
                 else:
                     refused[run.name] = str(error)
-        locks.release([run])
-    locks.close()
+            locks.release([run])
     if older:
         warnings.warn(
             f"{older} finished runs in {study.runs} are of an older version that kept no digests: "

@@ -33,9 +33,6 @@ JOBS_PER_PROCESS = 50
 PATIENCE = 60.0
 """Seconds that workers have to save when they are stopped."""
 
-REPORT_EVERY = 0.5
-"""Seconds between two reports of progress."""
-
 ONE_THREAD = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("POLARS_MAX_THREADS", "NPROC"),
@@ -215,7 +212,7 @@ def run_one(job: Any, folder: StudyFolder, locks: Locks, events: IO[str]) -> dic
     try:
         if any(is_being_trained(path) for path in folders):
             return {"kind": "held"}
-        error = try_job(runs, folders, throttled(report, REPORT_EVERY))
+        error = try_job(runs, folders, throttled(report, seconds=0.5))
     finally:
         locks.release(runs)
     return {"kind": "failed", "error": error} if error else {"kind": "finished"}

@@ -25,14 +25,8 @@ from mixedne.studies.scheduler import Event, Job
 LOST_NODES = 20
 """How often a job may be lost with its node before it counts as failed."""
 
-CONNECT_SECONDS = 10.0
-"""The time in which a cluster must answer."""
-
 CLUSTER_SECONDS = 600.0
 """How long a study waits for a cluster that was there and is gone."""
-
-REPORT_EVERY = 2.0
-"""Seconds between two reports of a task's progress."""
 
 
 def find_ray() -> Any:
@@ -177,7 +171,7 @@ def check_address(address: str | None) -> None:
     if not port.isdecimal():  # "auto", or none
         return
     try:
-        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+        socket.create_connection((host, int(port)), timeout=10.0).close()
     except (OSError, OverflowError) as error:
         raise InvalidInputError(f"there is no Ray cluster at {address}: {error}") from None
 
@@ -217,5 +211,5 @@ def _run_on_node(
                     unpack(archive, folder)
         except OSError as failed:
             return [], str(failed)
-        error = try_job(runs, folders, throttled(report, REPORT_EVERY))
+        error = try_job(runs, folders, throttled(report, seconds=2.0))
         return ([], error) if error else ([pack(folder) for folder in folders], "")

@@ -23,9 +23,6 @@ from mixedne.studies.spec import Study
 WAIT = 2.0
 """Seconds until a run that another process works on is looked at again."""
 
-POLL = 0.5
-"""Seconds after which the progress is shown again, even if nothing has happened."""
-
 
 @dataclass
 class Job:
@@ -186,7 +183,7 @@ def run_jobs(
     try:
         _start(folder, executor, waiting, progress)
         while waiting or progress.running:
-            for event in executor.poll(POLL):
+            for event in executor.poll(seconds=0.5):
                 progress.running[event.job.name] = event
                 if event.kind != "progress":
                     del progress.running[event.job.name]
