@@ -22,8 +22,7 @@ import numpy as np
 
 from mixedne import Players, solvers
 from mixedne.saddle.experiment import make_solver
-from mixedne.saddle.objectives import OBJECTIVES
-from mixedne.saddle.settings import FAR, Settings
+from mixedne.saddle.objectives import FAR, OBJECTIVES, Settings
 
 OBJECTIVE, SETTINGS = OBJECTIVES["x2y2-xy"], Settings(steps=200)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mixedne.studies.costs import UnitCosts, effort
 from mixedne.studies.plan import expand
-from mixedne.studies.search import expected_runs
+from mixedne.studies.results import expected_runs
 from mixedne.studies.spec import find_study, named_studies
 
 CORES = (2, 64, 1000)

@@ -44,7 +44,9 @@ def parse_json(text: str | bytes) -> Any:
         return value
 
     try:
-        return json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
+        found = json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
+        json.dumps(found, ensure_ascii=False).encode()  # refuses halves of letters
+        return found
     except RecursionError:
         raise InvalidInputError("the document is nested too deeply") from None
 

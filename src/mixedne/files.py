@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, parse_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,28 +59,28 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
         temporary.write_text(json.dumps(sealed, indent=2) + "\n")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:
     """What ``write_json`` wrote; anything else is refused.
 
     Files of older versions, which carry no digest, are read with a warning.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes())
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise InvalidInputError(f"{path} is damaged or no JSON file: {reason}") from None
     if not isinstance(document, dict):
         raise InvalidInputError(f"{path} is damaged: it must hold a JSON object")
     written = document.pop("sha256", None)
-    if written is None:
+    if written is None and warn:
         warnings.warn(
             f"{path.name} is of an older version and carries no digest: damage to it would not "
             "be noticed",
             stacklevel=2,
         )
-    elif written != _content_digest(document):
+    if written not in (None, _content_digest(document)):
         raise InvalidInputError(f"{path} is damaged: its content does not match its digest")
     return document
 

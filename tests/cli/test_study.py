@@ -16,7 +16,7 @@ from rich.console import Console
 
 from mixedne.cli.console import duration
 from mixedne.cli.main import main
-from mixedne.cli.study import signals_as_interrupt
+from mixedne.cli.study import signals_as_interrupt, stdout_for_results
 from mixedne.cli.study_tables import print_rows, progress_in_words, render
 from mixedne.config import configure
 from mixedne.config.identity import to_json
@@ -222,3 +222,14 @@ def test_what_ends_a_session_ends_a_study_like_ctrl_c() -> None:
     finally:
         signal.signal(signal.SIGTERM, before[0])
         signal.signal(signal.SIGHUP, before[1])
+
+
+def test_what_libraries_print_is_no_result(capfd: pytest.CaptureFixture[str]) -> None:
+    with stdout_for_results():
+        os.write(1, b"from C\n")
+        print("from Python")
+    print("{}")
+    said = capfd.readouterr()
+    assert said.out == "{}\n"
+    assert "from C" in said.err
+    assert "from Python" in said.err

@@ -1,5 +1,6 @@
 """Tiny studies, run as a user runs them, to be killed, starved and resumed."""
 
+import json
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from mixedne.config import Config, configure
 from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
 from mixedne.policies import save_policy
-from mixedne.studies.folder import StudyFolder, mark_finished
+from mixedne.studies.folder import FINISHED, StudyFolder, mark_finished
 from mixedne.studies.jobs import try_job
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.scheduler import Event, Job
@@ -152,6 +153,15 @@ def pretend_run(folder: StudyFolder, seed: int, *grids: Grid, **overrides: Any) 
     pretend_training(config, folder.run_folder(run))
     mark_finished(folder.run_folder(run), run.identifier)
     return run
+
+
+def drop_digests(path: Path) -> None:
+    """Leave ``finished.json`` as older versions wrote it."""
+    mark = json.loads((path / FINISHED).read_text())
+    mark = {name: value for name, value in mark.items() if name not in ("digests", "config")}
+    for name in ("config.json", "metrics.jsonl"):
+        mark["files"].pop(name, None)
+    (path / FINISHED).write_text(json.dumps(mark))
 
 
 class InProcess:

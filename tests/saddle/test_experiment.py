@@ -8,8 +8,14 @@ import pytest
 
 from mixedne import InvalidInputError
 from mixedne.saddle import experiment, tables
-from mixedne.saddle.objectives import OBJECTIVES, Moments, exploitability
-from mixedne.saddle.settings import Case, Settings, plan_cases
+from mixedne.saddle.objectives import (
+    OBJECTIVES,
+    Case,
+    Moments,
+    Settings,
+    exploitability,
+    plan_cases,
+)
 from mixedne.saddle.tables import Run
 
 ALL = list(OBJECTIVES.values())

@@ -7,8 +7,15 @@ import pytest
 
 from mixedne import InvalidInputError
 from mixedne.saddle import experiment, tables
-from mixedne.saddle.objectives import OBJECTIVES
-from mixedne.saddle.settings import SOLVERS, STARTS, named_settings, parse_start, plan_cases
+from mixedne.saddle.objectives import (
+    OBJECTIVES,
+    SOLVERS,
+    STARTS,
+    named_settings,
+    parse_start,
+    plan_cases,
+    solver_label,
+)
 
 ALL = list(OBJECTIVES.values())
 
@@ -94,7 +101,7 @@ def test_options_win_over_the_settings() -> None:
 
 def test_both_kinds_of_chains_are_for_mixedne_ld_alone() -> None:
     cases = plan_cases(ALL, SOLVERS, ["far"], ["frozen", "coupled"])
-    assert [case.label for case in cases] == [
+    assert [solver_label(case.solver, case.inner) for case in cases] == [
         "GAD", "EG", "MixedNE-LD frozen", "MixedNE-LD coupled",
     ]  # fmt: skip
 

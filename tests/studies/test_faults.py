@@ -121,18 +121,33 @@ def test_damage_is_repaired(
 ) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out"))
     first, second = sorted((out / "runs").iterdir())
-    os.truncate(first / "policy.safetensors", 50)
-    os.truncate(first / "adversary.json", 5)
+    weights = bytearray((first / "policy.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (first / "policy.safetensors").write_bytes(weights)
+    (first / "adversary.json").unlink()
+    (first / "adversary.json").mkdir()
     os.truncate(first / "evaluation.parquet", 50)
     os.truncate(second / "config.json", 50)
     os.truncate(second / "policy.json", 5)
     done = run_study(laboratory, study, out)
     assert done.returncode == 0, done.stderr
     assert same(out, whole)
-    assert (out / "runs" / f"{second.name}.damaged-1" / "config.json").exists()
+    assert (second / "config.json").read_bytes() == (
+        whole / "runs" / second.name / "config.json"
+    ).read_bytes()
+    assert f"mixedne: {second / 'config.json'} was damaged or gone: it is restored" in done.stderr
     log = StudyFolder(out).log("mine").read_text()
     assert "evaluation.parquet is damaged: its episodes are run again" in log
-    assert "the configuration in" in log
+    # Without its checkpoint, a damaged policy is refused.
+    os.truncate(first / "policy.json", 5)
+    shutil.rmtree(first / "checkpoint")
+    done = run_study(laboratory, study, out)
+    assert done.returncode == 1
+    assert "1 of 2 runs failed" in done.stderr.splitlines()[-1]
+    assert "pass --retrain-damaged to train the run again" in done.stderr.splitlines()[-1]
+    done = run_study(laboratory, study, out, "--retrain-damaged")
+    assert done.returncode == 0, done.stderr
+    assert same(out, whole)
 
 
 def test_two_studies_share_a_folder(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
+from zipfile import BadZipFile
 
 import pytest
 
@@ -15,14 +16,18 @@ from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.studies.folder import (
     FINISHED,
+    RESULT_FILES,
     Locks,
     StudyFolder,
     evaluation_hash,
     mark_finished,
+    pack,
     read_finished,
+    unpack,
 )
 from mixedne.studies.plan import PlannedRun, expand
 from mixedne.studies.spec import parse_study
+from probes.studies import drop_digests
 
 MASSES = Grid(mass=(0.5, 1.0), episodes=2)
 
@@ -42,22 +47,51 @@ def plan(seeds: int) -> list[PlannedRun]:
 def finish(folder: StudyFolder, run: PlannedRun) -> Path:
     path = folder.run_folder(run)
     path.mkdir()
-    for name in ("policy.json", "policy.safetensors", "evaluation.parquet"):
+    for name in RESULT_FILES:
         (path / name).write_text("whatever")
-    mark_finished(path, run.identifier, run.evaluations)
+    (path / "config.json").write_text(json.dumps(run.fields))
+    mark_finished(path, run.identifier, map(evaluation_hash, run.evaluations))
     return path
 
 
-def test_many_finished_runs_are_recognised_without_reading_them(folder: StudyFolder) -> None:
-    runs = plan(1000)
+def test_many_finished_runs_are_recognised(folder: StudyFolder) -> None:
+    runs = plan(300)
     for run in runs[:-1]:
-        finish(folder, run)  # there is no configuration, and no policy that could be read
+        finish(folder, run)  # files that cannot be read, with the right digests
     assert folder.unfinished(runs) == runs[-1:]
+
+
+@pytest.mark.parametrize("name", RESULT_FILES)
+def test_a_flipped_byte_is_noticed_and_so_is_a_folder(name: str, folder: StudyFolder) -> None:
+    [run] = plan(1)
+    path = finish(folder, run) / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    for damage in (path.unlink, path.mkdir, path.exists):
+        made = read_finished(path.parent)
+        assert made is not None
+        assert made.damaged == {name}
+        assert made.trained == (name == "evaluation.parquet")
+        assert folder.unfinished([run]) == [run]
+        damage()
+
+
+def test_what_older_versions_finished_stays_finished(folder: StudyFolder) -> None:
+    runs = plan(2)
+    for run in runs:
+        drop_digests(finish(folder, run))
+    assert folder.unfinished(runs) == []
+    # A configuration is known by the run's identifier, in place of a digest.
+    foreign = folder.run_folder(runs[0]) / "config.json"
+    foreign.write_bytes((folder.run_folder(runs[1]) / "config.json").read_bytes())
+    made = read_finished(foreign.parent)
+    assert made is not None
+    assert (made.damaged, made.has_digests) == ({"config.json"}, False)
 
 
 def test_planning_needs_no_jax() -> None:
     code = (
-        "import sys, mixedne.studies.run, mixedne.studies.local, mixedne.studies.results;"
+        "import sys, mixedne.studies.scheduler, mixedne.studies.local, mixedne.studies.results;"
         "print('jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -68,19 +102,17 @@ def test_finished_means_all_of_it_and_whole(folder: StudyFolder) -> None:
     [run] = plan(1)
     path = finish(folder, run)
     made = read_finished(path)
+    assert made is not None
     assert made.trained
     assert made.evaluations == {evaluation_hash(run.evaluations[0])}
-    # Another study asks for more; the old evaluation stays known beside the new.
-    mark_finished(path, run.identifier, [MASSES])
-    assert read_finished(path).evaluations == made.evaluations | {evaluation_hash(MASSES)}
     # A table that has lost its end has to be made again, but the run need not be trained.
     os.truncate(path / "evaluation.parquet", 3)
-    assert read_finished(path) == (True, frozenset())
+    made = read_finished(path)
+    assert made is not None
+    assert (made.trained, made.evaluations) == (True, frozenset())
     assert folder.unfinished([run]) == [run]
-    mark_finished(path, run.identifier, run.evaluations)
+    mark_finished(path, run.identifier, map(evaluation_hash, run.evaluations))
     assert folder.unfinished([run]) == []
-    os.truncate(path / "policy.safetensors", 3)
-    assert read_finished(path) == (False, frozenset())
     (path / "policy.safetensors").unlink()
     assert folder.unfinished([run]) == [run]
 
@@ -116,7 +148,9 @@ def test_a_plan_is_saved_and_other_runs_are_noticed(folder: StudyFolder) -> None
     assert path.stat().st_mtime_ns == before
     assert not folder.save_plan("mine", plan(2), "mixedne study mine --workers 3")
     assert json.loads(path.read_text())["command"] == "mixedne study mine --workers 3"
+    (folder.studies / ".mine-0123456789abcdef.json").touch()  # of a writer that was killed
     assert folder.save_plan("mine", plan(3))
+    assert [path.name for path in folder.studies.iterdir()] == ["mine.json"]
     document = json.loads(path.read_text())
     assert document["format_version"] == 1
     assert [run["run"] for run in document["runs"]] == [run.name for run in plan(3)]
@@ -164,3 +198,21 @@ def test_only_a_lock_that_is_held_means_another_process(
             with pytest.raises(InvalidInputError, match="lock cannot be locked: no"):
                 locks.acquire(plan(1))
     locks.close()
+
+
+def test_folders_travel_whole(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "checkpoint").mkdir(parents=True)
+    (source / "policy.json").write_text("policy")
+    (source / "checkpoint" / "lock").touch()
+    target = tmp_path / "study" / "runs" / "run"
+    target.parents[1].mkdir()
+    for _ in range(2):  # the second replaces the first
+        unpack(pack(source), target)
+        names = sorted(str(path.relative_to(target)) for path in target.rglob("*"))
+        assert names == ["checkpoint", "checkpoint/lock", "policy.json"]
+        (target / "begun").touch()
+    with pytest.raises(BadZipFile):
+        unpack(pack(source)[:100], target)
+    assert (target / "begun").exists()
+    assert [path.name for path in (tmp_path / "study").iterdir()] == ["runs"]

@@ -1,10 +1,17 @@
-"""What workers are started with."""
+"""What workers are started with, and one whose study has died."""
 
+import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from mixedne.config import configure
+from mixedne.config.identity import to_json
+from mixedne.studies import local
+from mixedne.studies.folder import Locks, StudyFolder
 from mixedne.studies.local import ONE_THREAD, compilation_cache, worker_environment
+from mixedne.studies.plan import PlannedRun
 
 
 def test_a_worker_has_one_thread_whatever_the_user_has(
@@ -37,3 +44,34 @@ def test_compiled_programs_are_kept_where_only_the_user_writes(
     assert compilation_cache() is None
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
     assert worker_environment()["JAX_COMPILATION_CACHE_DIR"] == "mine"
+
+
+class Broken(io.StringIO):
+    """A pipe that nobody reads."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_training_goes_on_if_nobody_reads_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must come to the point at which a request to stop saves it."""
+    folder = StudyFolder(tmp_path / "out")
+    folder.create()
+    saved: list[Path] = []
+
+    def try_job(
+        runs: object, folders: Sequence[Path], on_progress: Callable[[str, int, int], None]
+    ) -> str:
+        on_progress("training", 1, 2)
+        saved.extend(folders)
+        return ""
+
+    monkeypatch.setattr(local, "try_job", try_job)
+    run = PlannedRun(to_json(configure("InvertedPendulum")))
+    locks = Locks(folder.locks)
+    last = local.run_one({"runs": [run.to_json()]}, folder, locks, Broken())
+    locks.close()
+    assert last == {"kind": "finished"}
+    assert saved == [folder.run_folder(run)]

@@ -1,6 +1,9 @@
 """Studies on a real Ray cluster of two nodes, one of which is killed."""
 
+import contextlib
 import json
+import os
+import signal
 import socket
 import sys
 import tempfile
@@ -9,42 +12,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
-from zipfile import BadZipFile
 
 import pytest
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.studies import ray as ray_executor
-from mixedne.studies.folder import StudyFolder
-from mixedne.studies.ray import (
-    _run_on_node,
-    check_address,
-    pack,
-    pack_trained,
-    unpack,
-)
+from mixedne.studies.folder import StudyFolder, pack, unpack
+from mixedne.studies.ray import _run_on_node, check_address
 from mixedne.studies.results import results
 from probes.runs import Laboratory
 from probes.studies import policies, pretend_run, run_study, start_study, wait_until, write_study
-
-
-def test_folders_travel_whole(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    (source / "checkpoint").mkdir(parents=True)
-    (source / "policy.json").write_text("policy")
-    (source / "checkpoint" / "lock").touch()
-    target = tmp_path / "study" / "runs" / "run"
-    target.parents[1].mkdir()
-    for _ in range(2):  # the second replaces the first
-        unpack(pack(source), target)
-        names = sorted(str(path.relative_to(target)) for path in target.rglob("*"))
-        assert names == ["checkpoint", "checkpoint/lock", "policy.json"]
-        (target / "begun").touch()
-    with pytest.raises(BadZipFile):
-        unpack(pack(source)[:100], target)
-    assert (target / "begun").exists()
-    assert [path.name for path in (tmp_path / "study").iterdir()] == ["runs"]
 
 
 def test_what_another_study_made_is_kept_and_not_made_again(tmp_path: Path) -> None:
@@ -58,17 +36,12 @@ def test_what_another_study_made_is_kept_and_not_made_again(tmp_path: Path) -> N
     runs = [run, replace(run, evaluations=(noise,))]
     for each in runs:
         document = json.dumps(each.to_json())
-        archives, error = _run_on_node([document], [pack_trained(place)], "job", Mock())
+        archives, error = _run_on_node([document], [pack(place)], "job", Mock())
         assert not error
         unpack(archives[0], place)
     assert (place / "policy.safetensors").read_bytes() == policy
     assert results(folder.path).height == 4 + 1
     assert not folder.unfinished(runs)
-
-
-def test_what_is_only_begun_stays_here(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    assert pack_trained(tmp_path) is None
 
 
 def test_an_address_where_nobody_listens_is_refused() -> None:
@@ -137,3 +110,46 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
 
 def _has_begun(place: Path) -> bool:
     return any(place.glob("mixedne-*/runs/*/checkpoint/step-*"))
+
+
+def _ray_processes(parent: int, name: str) -> list[int]:
+    """The Ray processes that a study has started, by a part of their command."""
+    found = []
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if name in Path(f"/proc/{child}/cmdline").read_text():
+                found.append(int(child))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_a_dead_raylet_and_a_killed_study_cost_no_run(tmp_path: Path) -> None:
+    """The Ray process of the study's own machine dies; then the study itself, with SIGKILL."""
+    pytest.importorskip("ray", reason="Ray is not installed: make extras")
+    laboratory = Laboratory()
+    study = write_study(tmp_path / "mine.toml", seeds=4, steps=2000)
+    out = tmp_path / "ray"
+
+    def is_running() -> bool:
+        return len(list(out.glob("runs/*/finished.json"))) > 0
+
+    process = start_study(laboratory, study, out, "--executor", "ray")
+    [raylet] = wait_until(lambda: _ray_processes(process.pid, "raylet/raylet"), process)
+    wait_until(is_running, process)
+    os.kill(raylet, signal.SIGKILL)
+    assert process.stderr is not None
+    said = next(line for line in process.stderr if "waiting for the cluster" in line)
+    assert "raylet died" in said
+    wait_until(lambda: _ray_processes(process.pid, "raylet/raylet") not in ([], [raylet]), process)
+    process.kill()
+    process.communicate()
+    done = run_study(laboratory, study, out, "--executor", "ray", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)  # and nothing else
+    assert (document["runs"], document["failed"]) == (4, [])
+    assert not list(out.glob(".received-*"))
+    local = run_study(laboratory, study, tmp_path / "local", "--json")
+    assert local.returncode == 0, local.stderr
+    assert document["results"] == json.loads(local.stdout)["results"]
+    assert policies(out) == policies(tmp_path / "local")

@@ -69,6 +69,7 @@ def test_a_setting_may_differ_late(
         shutil.copytree(folder.run_folder(runs[1]), copy)
         changed = {"seed": number, "clip_gradient": 0.5 if number > 100 else None}
         (copy / "config.json").write_text(json.dumps({**runs[1].fields, **changed}))
+        (copy / "finished.json").unlink()
     table = results(tmp_path, settings=["clip_gradient"])
     assert set(table["clip_gradient"]) == {None, 0.5}
 
@@ -80,6 +81,7 @@ def test_copies_count_once_and_new_rows_do(
     other = Path(shutil.copytree(folder.path, tmp_path / "other"))
     new = folder.run_folder(runs[0]).name
     (other / "runs" / new).rename(other / "runs" / "renamed")
+    (other / "runs" / "renamed" / "finished.json").unlink()
     # Another machine's policy differs in its last bits: it is the same run all the same.
     changed = other / "runs" / "renamed" / "evaluation.parquet"
     named = {"policy": pl.lit("other"), "run": pl.lit("renamed")}
@@ -92,6 +94,7 @@ def test_copies_count_once_and_new_rows_do(
     assert results(other, folder.path).height == table.height
     more = Path(shutil.copytree(folder.run_folder(runs[1]), tmp_path / "more"))
     rows = read_table(first).filter(noise=0.5).with_columns(episode_seed=99)
+    (more / "finished.json").unlink()
     write_table(rows, more / "evaluation.parquet")
     assert results(folder.path, more).height == table.height + 3
 
@@ -101,12 +104,24 @@ def test_damage_is_left_out_with_a_warning(
 ) -> None:
     folder, runs = made
     other = Path(shutil.copytree(folder.path, tmp_path / "other"))
-    os.truncate(other / "runs" / runs[0].name / "evaluation.parquet", 100)
-    (other / "runs" / runs[1].name / "config.json").write_text("{")
+    paths = [other / "runs" / run.name for run in runs]
+    os.truncate(paths[0] / "evaluation.parquet", 100)
+    (paths[1] / "config.json").write_text("{")
     with pytest.warns(UserWarning, match="left out") as told:
         table = results(other)
     assert len(told) == 2
     assert set(table["identifier"]) == {runs[2].identifier}
+    # Files that are well-formed, but not what was written: a return, and a configuration.
+    changed = pl.col("return") + 1
+    pl.read_parquet(paths[2] / "evaluation.parquet").with_columns(changed).write_parquet(
+        paths[2] / "evaluation.parquet", metadata={"format_version": "1"}
+    )
+    fields = {**runs[1].fields, "seed": 9}
+    (paths[1] / "config.json").write_text(json.dumps(fields))
+    with pytest.warns(UserWarning, match="left out") as told:
+        assert results(other).is_empty()
+    said = {str(warning.message).partition(" is not what was written;")[0] for warning in told}
+    assert {str(paths[1] / "config.json"), str(paths[2] / "evaluation.parquet")} < said
     with pytest.warns(UserWarning, match="left out"):
         assert results(other, folder.path).height == results(folder.path).height
 

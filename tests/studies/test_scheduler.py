@@ -55,7 +55,12 @@ def folder(tmp_path: Path) -> StudyFolder:
 def do(folder: StudyFolder, script: Script, runs: list[PlannedRun] = RUNS) -> tuple[Progress, str]:
     messages: list[str] = []
     progress = run_jobs(
-        folder, runs, script, retries=2, show=lambda progress: messages.extend(progress.messages)
+        folder,
+        runs,
+        script,
+        retries=2,
+        refused={},
+        show=lambda progress: messages.extend(progress.messages),
     )
     assert script.stopped
     return progress, "\n".join(messages)

@@ -5,7 +5,7 @@ import pytest
 
 from mixedne.evaluation.grids import episode_seed
 from mixedne.studies.plan import expand
-from mixedne.studies.search import choose, expected_runs, reported_runs
+from mixedne.studies.results import choose, expected_runs, reported_runs
 from mixedne.studies.spec import parse_study
 from probes.studies import table_of
 
@@ -29,7 +29,7 @@ STUDY = parse_study(
 RUNS = expand(STUDY)
 assert STUDY.search is not None
 SEARCH = STUDY.search
-SEED = episode_seed(SEARCH.seed, 0)
+SEED = episode_seed(SEARCH.evaluation.seed, 0)
 
 
 def nominal(*returns: float) -> pl.DataFrame:
@@ -81,7 +81,7 @@ def test_a_configuration_with_a_failed_run_is_not_chosen() -> None:
 
 def test_what_is_reported_has_other_seeds_and_the_shifts() -> None:
     choices = choose(SEARCH, RUNS, nominal(1, 2, 2, 1, 1, 2, 2, 1))
-    runs = reported_runs(STUDY, choices)
+    runs = reported_runs(STUDY, [choice.fields for choice in choices])
     assert [(r.fields["solver"], r.fields["sigma"], r.fields["seed"]) for r in runs] == [
         *(("mixedne-ld", 0.2, 0), ("gad", 0.1, 0)),
         *(("mixedne-ld", 0.2, 1), ("gad", 0.1, 1)),

@@ -13,8 +13,15 @@ from mixedne.cli.console import print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.errors import check_choice, check_number
 from mixedne.files import new_folder, write_beside, write_table
-from mixedne.saddle.objectives import OBJECTIVES, parse_objectives
-from mixedne.saddle.settings import INNERS, SOLVERS, Case, plan_cases, solver_label
+from mixedne.names import INNER_CHAINS
+from mixedne.saddle.objectives import (
+    OBJECTIVES,
+    SOLVERS,
+    Case,
+    parse_objectives,
+    plan_cases,
+    solver_label,
+)
 from mixedne.versions import versions
 
 if TYPE_CHECKING:
@@ -102,14 +109,14 @@ class Saddle:
         """Everything to run; bad options are refused here."""
         check_choice("solver", self.solver, [*SOLVERS, "all"])
         if self.inner is not None:
-            check_choice("inner", self.inner, [*INNERS, "both"])
+            check_choice("inner", self.inner, [*INNER_CHAINS, "both"])
         numbers = ("steps", "learning_rate", "noise_scale", "inner_steps", "damping")
         given = {name: getattr(self, name) for name in numbers}
         return plan_cases(
             parse_objectives(self.objective),
             solvers=SOLVERS if self.solver == "all" else [self.solver],
             starts=["far", "near"] if self.start == "both" else [self.start],
-            inners=INNERS if self.inner == "both" else [self.inner],
+            inners=INNER_CHAINS if self.inner == "both" else [self.inner],
             settings=self.settings,
             overrides={name: value for name, value in given.items() if value is not None},
         )
@@ -126,7 +133,9 @@ class Saddle:
         shown = track(cases, title, console=console, transient=True, disable=plain)
         for number, case in enumerate(shown, 1):
             if plain:
-                of = f"{case.label} from {case.start}, {self.seeds} seeds"
+                of = (
+                    f"{solver_label(case.solver, case.inner)} from {case.start}, {self.seeds} seeds"
+                )
                 note(f"{title} {number}/{len(cases)}: {of}")
             runs += experiment.run(case, seeds)
         return tables.results(runs), tables.paths(runs, 100)

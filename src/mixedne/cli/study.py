@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import os
 import shlex
 import signal
 import sys
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from mixedne.studies.folder import StudyFolder
     from mixedne.studies.plan import PlannedRun
-    from mixedne.studies.run import Outcome
-    from mixedne.studies.scheduler import Executor
+    from mixedne.studies.scheduler import Executor, Outcome
     from mixedne.studies.spec import Study as Spec
 
 Count = Annotated[int | None, arg(metavar="N")]
@@ -60,6 +60,8 @@ class Study:
     """Address of the Ray cluster; without it, Ray starts one on this machine."""
     retries: int = 2
     """How often a run that fails is tried again."""
+    retrain_damaged: bool = False
+    """Train runs again that are damaged and cannot be made again from a checkpoint."""
     allow_import: bool = False
     """Let the file name tasks as module:Id, which runs the code of the module."""
     dry_run: bool = False
@@ -93,11 +95,10 @@ class Study:
 
     def print_plan(self, spec: "Spec") -> None:
         """Print what would be done."""
-        from mixedne.studies.calibration import calibrate
-        from mixedne.studies.costs import UnitCosts, effort
+        from mixedne.studies.costs import UnitCosts, calibrate, effort
         from mixedne.studies.folder import StudyFolder, plan_json
         from mixedne.studies.plan import expand
-        from mixedne.studies.search import expected_runs
+        from mixedne.studies.results import expected_runs
         from mixedne.versions import cores
 
         runs = expand(spec)
@@ -139,6 +140,7 @@ class Study:
             folder,
             make_executor or local_executor(spec, folder, self.workers),
             retries=self.retries,
+            retrain_damaged=self.retrain_damaged,
             command=["mixedne", *sys.argv[1:]],
         )
         seconds = time.monotonic() - started
@@ -252,6 +254,7 @@ def run_with_progress(
     make_executor: "Callable[[], Executor]",
     *,
     retries: int,
+    retrain_damaged: bool = False,
     command: Sequence[str],
     resume: Sequence[str] | None = None,
 ) -> "Outcome":
@@ -259,15 +262,16 @@ def run_with_progress(
 
     ``command`` is what the user typed, for the plan; after Ctrl-C it is shown, or ``resume``.
     """
-    from mixedne.studies.run import run_study
+    from mixedne.studies.scheduler import run_study
 
     try:
-        with noted_warnings(), signals_as_interrupt():
+        with noted_warnings(), signals_as_interrupt(), stdout_for_results():
             return run_study(
                 spec,
                 folder,
                 make_executor,
                 retries=retries,
+                retrain_damaged=retrain_damaged,
                 command=shlex.join(command),
                 display=study_tables.show_progress,
                 log=note,
@@ -305,3 +309,20 @@ def signals_as_interrupt() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def stdout_for_results() -> Iterator[None]:
+    """Send to stderr what libraries, Ray among them, print meanwhile."""
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of them is closed
+        yield
+        return
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mixedne.studies.costs import Effort
     from mixedne.studies.plan import PlannedRun
+    from mixedne.studies.results import Choice
     from mixedne.studies.scheduler import Progress
-    from mixedne.studies.search import Choice
     from mixedne.studies.spec import Study
 
 CASE = {**{name: name for name in CHOICES}, "delta": "δ"}

@@ -5,6 +5,7 @@ steps (EG) or Langevin steps without a preconditioner (MixedNE-LD). Double preci
 """
 
 import functools
+import operator
 from typing import Any
 
 import jax
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 from mixedne import solvers
 from mixedne.errors import check_choice
 from mixedne.optimizers import descend, extra_sgd, sgld
-from mixedne.saddle.objectives import BOX, Moments, payoff
-from mixedne.saddle.settings import SOLVERS, Case, Settings
+from mixedne.saddle.objectives import BOX, SOLVERS, Case, Moments, Settings, payoff
 from mixedne.saddle.tables import Run
 from mixedne.types import Players, PyTree
 
@@ -32,7 +32,10 @@ def make_solver(
 ) -> solvers.Solver:
     """A solver of the case study for the objective with these coefficients."""
     oracle = solvers.payoff_oracle(functools.partial(payoff, *coefficients))
-    shared: dict[str, Any] = {"project": solvers.box(-BOX, BOX), "observe": _moments}
+    shared: dict[str, Any] = {
+        "project": solvers.box(-BOX, BOX),
+        "observe": lambda players: Moments.of_point(*players),
+    }
     check_choice("solver", solver, SOLVERS)
     if solver == "gad":
         optimizer = descend(settings.learning_rate)
@@ -85,12 +88,7 @@ def run(case: Case, seeds: NDArray[np.int64]) -> list[Run]:
             seeds=seeds,
             theta=with_start(path.agent[i], case.point[0]),
             omega=with_start(path.adversary[i], case.point[1]),
-            chain=Moments(*(moment[i] for moment in moments)),
+            chain=jax.tree.map(operator.itemgetter(i), moments),
         )
         for i, objective in enumerate(case.objectives)
     ]
-
-
-def _moments(players: Players) -> tuple[jax.Array, ...]:
-    theta, omega = players
-    return theta, theta**2, omega, omega**2

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mixedne.saddle.objectives import CURVE, Moments, Objective, distance, exploitability
-from mixedne.saddle.settings import Case
+from mixedne.saddle.objectives import CURVE, Case, Moments, Objective, distance, exploitability
 
 CURVE_WIDTH = 0.05
 """An iterate lies on the stationary curve while |θω − 0.5| is at most this."""
@@ -58,7 +57,7 @@ def results(runs: list[Run]) -> pl.DataFrame:
     ``escape_step`` since when it has been off it for good; all three are null where there
     is nothing to say.
     """
-    return pl.concat([_run_results(run) for run in runs])
+    return pl.concat(map(_run_results, runs))
 
 
 def _run_results(run: Run) -> pl.DataFrame:
@@ -101,21 +100,14 @@ def _with_case(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _escape(run: Run) -> pl.DataFrame:
     """When the path came onto the stationary curve, and whether and when it left for good."""
-    distance_to_curve = np.abs(run.theta * run.omega - CURVE)
-    on_curve = run.objective.has_curve & (distance_to_curve <= CURVE_WIDTH)
-    steps_after_last = np.argmax(on_curve[:, ::-1], axis=1)
-    frame = pl.DataFrame(
-        {
-            "reached": on_curve.any(1),
-            "escaped": ~on_curve[:, -1],
-            "reached_step": np.argmax(on_curve, axis=1),
-            "escape_step": on_curve.shape[1] - steps_after_last,
-        }
-    )
-    return frame.select(
-        pl.when(pl.lit(run.objective.has_curve)).then("escaped"),
-        pl.when("reached").then("reached_step"),
-        pl.when(pl.col("reached") & pl.col("escaped")).then("escape_step"),
+    on_curve = np.abs(run.theta * run.omega - CURVE) <= CURVE_WIDTH
+    on_curve &= run.objective.has_curve
+    reached, escaped = pl.Series(on_curve.any(1)), pl.Series(~on_curve[:, -1])
+    since = on_curve.shape[1] - np.argmax(on_curve[:, ::-1], axis=1)
+    return pl.select(
+        escaped=pl.when(pl.lit(run.objective.has_curve)).then(escaped),
+        reached_step=pl.when(reached).then(pl.Series(np.argmax(on_curve, axis=1))),
+        escape_step=pl.when(reached & escaped).then(pl.Series(since)),
     )
 
 
@@ -125,21 +117,20 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     ``…_low`` and ``…_high`` are the 5 % and 95 % quantiles over seeds; for the escaped
     share they are its 95 % Wilson interval.
     """
-    spread = [
-        expression
-        for name in MEASURES
-        for expression in (
-            pl.col(name).median(),
-            pl.col(name).quantile(0.05, "linear").alias(f"{name}_low"),
-            pl.col(name).quantile(0.95, "linear").alias(f"{name}_high"),
-        )
-    ]
+    measures = pl.col(MEASURES)
+    low, high = (measures.quantile(share, "linear") for share in (0.05, 0.95))
     share, count, z = pl.col("escaped"), pl.col("seeds"), 1.959964
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z * (share * (1 - share) / count + z**2 / (4 * count**2)).sqrt() / (1 + z**2 / count)
     return (
         table.group_by(CASE, maintain_order=True)
-        .agg(pl.len().alias("seeds"), pl.col("escaped").mean(), *spread)
+        .agg(
+            pl.len().alias("seeds"),
+            pl.col("escaped").mean(),
+            measures.median(),
+            low.name.suffix("_low"),
+            high.name.suffix("_high"),
+        )
         .with_columns(escaped_low=centre - half, escaped_high=centre + half)
     )
 

@@ -7,27 +7,29 @@ the form in which the claim is true.
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
 
 from mixedne import solvers
 from mixedne.optimizers import sgld
-from mixedne.saddle.flows import gradient_flow, integrate, newton_flow, within_box
 from mixedne.saddle.objectives import (
+    BOX,
     CURVE,
     OBJECTIVES,
     Moments,
     Objective,
+    Point,
     distance,
     exploitability,
     payoff,
 )
-from mixedne.saddle.settings import Point
 from mixedne.types import Players
 
 
@@ -64,6 +66,65 @@ def check_claims(samples: int = 1_000_000) -> list[Check]:
     return checks
 
 
+# The continuous-time dynamics.
+
+
+Flow: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""The velocity at a point (θ, ω)."""
+
+
+def gradient_flow(objective: Objective, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """θ' = ∇_θ f, ω' = −∇_ω f: the small-step limit of GAD and of extra-gradient alike."""
+    by_theta, by_omega = objective.gradient(*point)
+    return np.array([by_theta, -by_omega])
+
+
+def newton_flow(objective: Objective, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """θ' = ∇_θ f / ∇²_θ f, ω' = −∇_ω f / ∇²_ω f; singular where θω = 0."""
+    theta, omega = point
+    curvature = 2 * objective.quartic * np.array([omega**2, theta**2])
+    return gradient_flow(objective, point) / curvature
+
+
+def integrate(
+    flow: Flow, start: Point, duration: float, *, samples: int = 400, at_edge: str = "ignore"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times and points (samples, 2) along the flow, by SciPy.
+
+    At an edge of the box it can ``slide``, without motion outwards; or ``stop``, also on an axis,
+    and the path is then shorter.
+    """
+
+    def velocity(time: float, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        if at_edge != "slide":
+            return flow(point)
+        inside = flow(np.clip(point, -BOX, BOX))
+        outwards = (np.abs(point) >= BOX) & (inside * point > 0)
+        return np.where(outwards, 0.0, inside)
+
+    def to_edge(time: float, point: NDArray[np.float64]) -> float:
+        return float(BOX - np.abs(point).max())
+
+    def to_axis(time: float, point: NDArray[np.float64]) -> float:
+        return float(np.abs(point).min() - 1e-6)
+
+    for event in (to_edge, to_axis):
+        event.terminal = True  # type: ignore[attr-defined]
+    solution = solve_ivp(
+        velocity,
+        (0.0, duration),
+        start,
+        method="DOP853",
+        t_eval=np.linspace(0, duration, samples),
+        events=[to_edge, to_axis] if at_edge == "stop" else None,
+        rtol=1e-11,
+        atol=1e-12,
+    )
+    if not solution.success:
+        raise RuntimeError(f"the flow from {start} could not be integrated: {solution.message}")
+    return solution.t, solution.y.T
+
+
 # Theorem 1, first half: the gradient flow.
 
 
@@ -83,38 +144,28 @@ def period(radius: float) -> float:
 
 def check_gradient_flow(objective: Objective) -> Iterator[Check]:
     """Radius, trapping, and what happens inside the unit circle and at the box's edge."""
-    flow = gradient_flow(objective)
+    flow = functools.partial(gradient_flow, objective)
     check = functools.partial(Check, "Theorem 1, flow", objective.name)
-
-    def ends(starts: list[Point], box: bool = False) -> NDArray[np.float64]:
-        chosen = within_box(flow) if box else flow
-        return np.array([integrate(chosen, start, 60.0)[1] for start in starts])
-
-    at_end = "largest |θω − 0.5| at t = 60"
     starts = [circle(r, a) for r in (1.1, 1.5, 1.9) for a in range(5, 360, 30)]
-    paths = ends(starts)
-    radius = (paths**2).sum(-1)
-    yield check("no box", "largest |r²(t) − r²(0)|", 0.0, np.ptp(radius, axis=1).max(), 1e-8)
-    products = np.prod(starts, axis=1)
+    paths = np.array([integrate(flow, start, 60.0)[1] for start in starts])
+    change = np.ptp((paths**2).sum(-1), axis=1).max()
+    yield check("no box", "largest |r²(t) − r²(0)|", 0.0, change, 1e-8)
+    at_end = "largest |θω − 0.5| at t = 60"
     off_curve = np.abs(paths[:, -1].prod(-1) - CURVE)
-    yield check(
-        "θω > 0.5 at the start", at_end, 0.0, off_curve[products > CURVE].max(), 1e-6, paper=True
-    )
-    yield check(
-        "r > 1, θω ≤ 0.5 at the start", at_end, 0.0, off_curve[products <= CURVE].max(), 1e-6
-    )
+    above = np.prod(starts, axis=1) > CURVE
+    where = "θω > 0.5 at the start"
+    yield check(where, at_end, 0.0, off_curve[above].max(), 1e-6, paper=True)
+    yield check("r > 1, θω ≤ 0.5 at the start", at_end, 0.0, off_curve[~above].max(), 1e-6)
     outside = [circle(2.5, a) for a in (40, 50, 130, 140, 220, 230, 310, 320)]
-    off_curve = np.abs(ends(outside, box=True)[:, -1].prod(-1) - CURVE)
-    yield check("box, r = 2.5", at_end, 0.0, off_curve.max(), 1e-5)
+    ends = [integrate(flow, start, 60.0, at_edge="slide")[1][-1] for start in outside]
+    yield check("box, r = 2.5", at_end, 0.0, np.abs(np.prod(ends, axis=1) - CURVE).max(), 1e-5)
     near = integrate(flow, circle(0.6, 10), 60.0)[1]
-    nearest = np.sqrt((near**2).sum(-1)).min()
     quantity = "smallest distance to (0, 0) up to t = 60"
-    yield check("r = 0.6", quantity, 0.0, nearest, 1e-3, paper=True)
-    quantity = "distance from the start after 2π/√(1 − r⁴)"
+    yield check("r = 0.6", quantity, 0.0, np.sqrt((near**2).sum(-1)).min(), 1e-3, paper=True)
     for r in (0.6, 0.9):
         start = circle(r, 10)
-        after_a_turn = integrate(flow, start, period(r))[1][-1]
-        moved = float(np.hypot(*(after_a_turn - start)))
+        moved = float(np.hypot(*(integrate(flow, start, period(r))[1][-1] - start)))
+        quantity = "distance from the start after 2π/√(1 − r⁴)"
         yield check(f"r = {r}, no box", quantity, 0.0, moved, 1e-6)
 
 
@@ -123,23 +174,20 @@ def check_gradient_flow(objective: Objective) -> Iterator[Check]:
 
 def check_newton_flow(objective: Objective) -> Iterator[Check]:
     """The product θω, until the path meets the box's edge and beyond."""
-    flow = newton_flow(objective)
+    flow = functools.partial(newton_flow, objective)
     check = functools.partial(Check, "Theorem 2, Newton's flow", objective.name)
     starts = [(0.9, 0.9), (0.3, 0.4), (-0.5, 0.8), (1.0, 0.5)]
-    drift = 0.0
-    for start in starts:
-        points = integrate(flow, start, 3.0, edges=True)[1]
-        drift = max(drift, float(np.ptp(points.prod(-1))))
-    yield check(
-        "θω ≠ 0, before the box's edge", "largest change of θω", 0.0, drift, 1e-8, paper=True
-    )
-    times, points = integrate(flow, (0.9, 0.9), 10.0, samples=100_001, edges=True)
+    paths = [integrate(flow, start, 3.0, at_edge="stop")[1] for start in starts]
+    drift = max(float(np.ptp(points.prod(-1))) for points in paths)
+    where = "θω ≠ 0, before the box's edge"
+    yield check(where, "largest change of θω", 0.0, drift, 1e-8, paper=True)
+    times, _ = integrate(flow, (0.9, 0.9), 10.0, samples=100_001, at_edge="stop")
     # θω = c is constant, so θ' = (1 − 1/(2c)) θ: θ grows until it meets the edge.
     expected = np.log(2 / 0.9) / (1 - 1 / (2 * 0.81))
     yield check("start (0.9, 0.9)", "time at which the edge is met", expected, times[-1], 2e-4)
-    points = integrate(within_box(flow), (0.9, 0.9), 30.0)[1]
-    yield check("box, start (0.9, 0.9)", "θω at t = 30", 0.81, points[-1].prod(), 1e-3, paper=True)
-    yield check("box, start (0.9, 0.9)", "θω at t = 30", CURVE, points[-1].prod(), 1e-5)
+    product = integrate(flow, (0.9, 0.9), 30.0, at_edge="slide")[1][-1].prod()
+    yield check("box, start (0.9, 0.9)", "θω at t = 30", 0.81, product, 1e-3, paper=True)
+    yield check("box, start (0.9, 0.9)", "θω at t = 30", CURVE, product, 1e-5)
 
 
 # Theorem 1, second half: two steps of MixedNE-LD from a stationary point.

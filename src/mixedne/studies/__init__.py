@@ -2,13 +2,11 @@
 
 ``spec``         reads a study file: what to train, how to evaluate it, what to search
 ``plan``         expands it into runs
-``run``          ``run_study``: from the plan to the results
-``scheduler``    gives jobs to an executor: retries, waiting, progress
-``local``        the executor with worker processes on this machine; each is a ``worker``
+``scheduler``    ``run_study``: gives jobs to an executor; retries, waiting, progress
+``local``        the executor with worker processes on this machine
 ``ray``          the executor for a Ray cluster
 ``jobs``         what a worker does: train and evaluate one job
 ``folder``       the study folder, and which of its runs are finished
-``search``       chooses hyperparameters by nominal return
-``results``      ``mixedne.results``: the evaluation tables of many runs as one
-``costs``        how long it takes; ``calibration`` measures this machine
+``results``      ``mixedne.results``: the evaluation tables of many runs as one; a search's choice
+``costs``        how long it takes, by unit costs that can be measured
 """

@@ -3,11 +3,22 @@
 A run of DDPG, TD3 or SAC consists of steps of the task and of inner updates, Σ K_t; the time of an
 update is in proportion to the weights that it touches. VPG consists of samples, always for eight
 runs: a job of fewer costs as much. Evaluation consists of steps of the task, counted as if every
-episode ran to its time limit. The unit costs below are those of the machine of
-``benchmarks/README.md``; ``calibration`` measures others.
-An estimate serves for planning: it should be right within a factor of two.
+episode ran to its time limit. An estimate serves for planning: it should be right within a factor
+of two. The unit costs below are those of the machine of ``benchmarks/README.md``.
+
+``python -m mixedne.studies.costs TASK…`` measures those of this machine and prints one line of
+JSON. It takes about ten seconds, mostly for compilation, and counts processor time, so that other
+work on the machine disturbs it little. The study starts it as a process of its own, and so needs
+no JAX itself.
 """
 
+import contextlib
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,11 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixedne.config.identity import LANES
+from mixedne.config.identity import LANES, to_json
+from mixedne.errors import TrainingError
 from mixedne.evaluation.grids import Grid
 from mixedne.schedules import warmup_steps
 from mixedne.studies.plan import PlannedRun, group_runs
-from mixedne.tasks import Task, resolve_task
+from mixedne.tasks import PAPER_TASKS, Shift, Task, make_worlds, resolve_task
 
 STEP_SECONDS = {
     "HalfCheetah": 46e-6,
@@ -34,10 +46,8 @@ STEP_SECONDS = {
     "toy": 5e-6,
 }
 """Seconds of one step in a batch of worlds, by the task's name. The first four are the benchmark
-of evaluation; the others were measured beside HalfCheetah and scaled by it."""
-
-OTHER_STEP_SECONDS = 100e-6
-"""The same for a task that is not listed."""
+of evaluation; the others were measured beside HalfCheetah and scaled by it. A task that is not
+listed counts as 100e-6."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,6 @@ class UnitCosts:
     start_seconds: float = 10.0
     """Until a job's first update: imports and compilation."""
     step_seconds: Mapping[str, float] = field(default_factory=lambda: STEP_SECONDS)
-
-    def step(self, task: Task) -> float:
-        """One step of a task."""
-        return self.step_seconds.get(task.name, OTHER_STEP_SECONDS)
 
 
 class Effort(NamedTuple):
@@ -98,7 +104,7 @@ def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
     """Training and evaluation of a job of ``plan.group_runs`` on one core."""
     fields = job[0].fields  # the others have as many steps and episodes
     task = resolve_task(fields["task"])
-    step = costs.step(task)
+    step = costs.step_seconds.get(task.name, 100e-6)
     episodes = _episodes_in_training(fields, task) + _episodes(job[0].evaluations)
     evaluating = len(job) * episodes * (task.max_episode_steps or 1000) * step
     if fields["agent"] == "vpg":
@@ -155,9 +161,73 @@ def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
 
 
 def _episodes(evaluations: Iterable[Grid]) -> int:
-    return sum(_grid_episodes(grid) for grid in evaluations)
+    return sum(len(grid.shifts()) * grid.episodes for grid in evaluations)
 
 
-@lru_cache
-def _grid_episodes(grid: Grid) -> int:
-    return len(grid.shifts()) * grid.episodes
+def calibrate(tasks: Sequence[str]) -> UnitCosts:
+    """The unit costs of this machine, measured in a process of its own."""
+    command = [sys.executable, "-m", "mixedne.studies.costs", *tasks]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["it was killed"])[-1]
+        raise TrainingError(f"the calibration failed: {reason}")
+    return UnitCosts(**json.loads(done.stdout))
+
+
+def measure(tasks: Sequence[str]) -> UnitCosts:
+    """The unit costs, measured in this process: updates on HalfCheetah, and each task's steps.
+
+    Acting and VPG are not measured by themselves, but scaled with the time of an update.
+    """
+    from mixedne.training.run import train
+
+    sizes = {"steps": 600, "collect_steps": 100, "update_after": 200, "replay_size": 10_000}
+    times: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="mixedne-") as place:
+        run = train(
+            "HalfCheetah-v5",
+            **sizes,
+            inner_growth=100.0,  # K_t is 15 throughout
+            updates=15,
+            evaluate_every=0,
+            out=f"{place}/run",
+            watch=lambda _: times.append(time.process_time()),
+        )
+    start_seconds = time.process_time()  # since the process began
+    config, task, reference = run.config, resolve_task(run.config.task), UnitCosts()
+    cycle = min(after - before for before, after in pairwise(times[2:]))
+    collecting = config.collect_steps * (reference.acting_seconds + _measure_step(task))
+    weights = update_seconds(to_json(config), task, UnitCosts(weight_seconds=1.0))
+    weight_seconds = (cycle - collecting) / (config.updates * config.inner_max * weights)
+    slower = weight_seconds / reference.weight_seconds
+    return UnitCosts(
+        weight_seconds=weight_seconds,
+        acting_seconds=slower * reference.acting_seconds,
+        sample_seconds=slower * reference.sample_seconds,
+        start_seconds=start_seconds,
+        step_seconds={task.name: _measure_step(task) for task in map(resolve_task, tasks)},
+    )
+
+
+def _measure_step(task: Task) -> float:
+    """Seconds of one step of a task in a batch of worlds; disturbances only add to the least."""
+    count, steps = 16, 30
+    shifts = [(Shift(), seed) for seed in range(count)]
+    worlds = make_worlds(task, shifts, threads=1, terminate=task.name not in PAPER_TASKS)
+    generator = np.random.default_rng(0)
+    worlds.reset()
+    times = []
+    with contextlib.closing(worlds):
+        for _ in range(3):
+            started = time.process_time()
+            for _ in range(steps):
+                size = (len(worlds.active), task.action_size)
+                ended = worlds.step(generator.uniform(task.action_low, task.action_high, size))
+                if (ended.terminated | ended.truncated).any():
+                    worlds.reset()
+            times.append(time.process_time() - started)
+    return min(times) / (steps * count)
+
+
+if __name__ == "__main__":
+    print(json.dumps(dataclasses.asdict(measure(sys.argv[1:]))))

@@ -7,25 +7,40 @@ training goes on from its checkpoint and evaluation from its finished chunks.
 import contextlib
 import dataclasses
 import fcntl
+import functools
+import itertools
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from mixedne.config import Config
-from mixedne.config.identity import WITHOUT_RESULT, compile_key
-from mixedne.errors import InvalidInputError, TrainingError, parse_json
+from mixedne.config.identity import WITHOUT_RESULT, command
+from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import has_evaluation, read_table
+from mixedne.files import write_json
 from mixedne.policies import load_policy, policy_files
-from mixedne.studies.folder import EVALUATION, evaluation_hash, mark_finished, read_finished
-from mixedne.studies.plan import PlannedRun
+from mixedne.studies.folder import (
+    CONFIG,
+    EVALUATION,
+    FINISHED,
+    Finished,
+    Locks,
+    StudyFolder,
+    evaluation_hash,
+    finish_unpacking,
+    mark_finished,
+    read_config,
+    read_evaluations,
+    read_finished,
+)
+from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import resolve_task
 
 if TYPE_CHECKING:
@@ -39,37 +54,39 @@ def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
     """Run a job; returns its error in one sentence, empty if there is none."""
     try:
         run_job(runs, folders, on_progress)
-    except (InvalidInputError, TrainingError, OSError, MemoryError) as error:
-        message = str(error) or "out of memory"
-        _log(f"{runs[0].name}: {message}")
-        return message
     except Exception as error:
-        _log(traceback.format_exc())
-        return f"{type(error).__name__}: {error}"
+        message, log = f"{type(error).__name__}: {error}", traceback.format_exc()
+        if isinstance(error, InvalidInputError | TrainingError | OSError | MemoryError):
+            message = str(error) or "out of memory"
+            log = f"{runs[0].name}: {message}"
+        with contextlib.suppress(OSError):  # a full disk must not hide the job's own error
+            print(log, file=sys.stderr)
+        return message
     return ""
 
 
 def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> None:
     """Train and evaluate these runs; what is there already is not done again."""
-    untrained = [
-        (run, folder)
-        for run, folder in zip(runs, folders, strict=True)
-        if not read_finished(folder).trained
-    ]
-    for _, folder in untrained:
-        repair(folder)
-    if untrained:
-        _train(untrained, on_progress)
-    for run, folder in untrained:
-        mark_finished(folder, run.identifier)
-    for run, folder in zip(runs, folders, strict=True):
-        made = read_finished(folder).evaluations
-        if not made.issuperset(map(evaluation_hash, run.evaluations)):
+    places = dict(zip(runs, folders, strict=True))
+    made = {run: read_finished(folder) or Finished() for run, folder in places.items()}
+    untrained = [run for run in runs if not made[run].trained]
+    for run, folder in places.items():
+        if run in untrained:
+            repair(folder)
+        if EVALUATION in made[run].damaged:
+            _check_table(folder)
+    _train({_as_begun(run, places[run]): places[run] for run in untrained}, on_progress)
+    for run, folder in places.items():
+        known = frozenset() if run in untrained else made[run].evaluations
+        if run in untrained:
+            mark_finished(folder, run.identifier)
+        needed = {*map(evaluation_hash, run.evaluations)}
+        if not needed <= known:
             was_whole = _evaluate(run, folder, on_progress)
-            mark_finished(folder, run.identifier, run.evaluations, made if was_whole else ())
+            mark_finished(folder, run.identifier, needed | known if was_whole else needed)
 
 
-def throttled(on_progress: OnProgress, seconds: float) -> OnProgress:
+def throttled(on_progress: OnProgress, *, seconds: float) -> OnProgress:
     """Passes a report on if the last one is so many seconds old."""
     last = 0.0
 
@@ -80,11 +97,6 @@ def throttled(on_progress: OnProgress, seconds: float) -> OnProgress:
             on_progress(stage, done, total)
 
     return report
-
-
-def _log(text: str) -> None:
-    with contextlib.suppress(OSError):  # a full disk must not hide the job's own error
-        print(text, file=sys.stderr)
 
 
 def is_being_trained(folder: Path) -> bool:
@@ -99,22 +111,78 @@ def is_being_trained(folder: Path) -> bool:
     return False
 
 
-def repair(folder: Path) -> None:
-    """Remove damaged results, so that they are made again; set a folder that is no run aside."""
-    if not folder.is_dir():
-        return
-    if _has_content(folder) and not _is_json(folder / "config.json"):
-        aside = next(
-            path
-            for path in (folder.with_name(f"{folder.name}.damaged-{n}") for n in range(1, 10_000))
-            if not path.exists()
-        )
-        folder.replace(aside)
+def repair_finished(
+    study: StudyFolder, runs: Iterable[PlannedRun], *, retrain: bool = False
+) -> dict[str, str]:
+    """Repair finished runs whose files are not what was written, as far as that needs no training.
+
+    Configurations are restored. Policies are taken away, and a job makes them again from the last
+    checkpoint. A run of which that cannot be made is refused or, with ``retrain``, set aside, so
+    that it is trained again. What processes that were killed have left behind is removed. Runs
+    that another process works on are left alone. Returns the runs refused, with the reason.
+    """
+    refused: dict[str, str] = {}
+    older = 0
+    with contextlib.closing(Locks(study.locks)) as locks:
+        for run in runs:
+            folder = study.run_folder(run)
+            made, strays = read_finished(folder), study.strays(run)
+            older += made is not None and not made.has_digests
+            is_damaged = made is not None and made.damaged
+            if not (strays or is_damaged) or not locks.acquire([run]) or is_being_trained(folder):
+                continue
+            for path in strays:
+                finish_unpacking(path, folder) if path.is_dir() else path.unlink(missing_ok=True)
+            try:
+                _restore(run, folder, made or Finished(damaged=frozenset()))
+            except InvalidInputError as error:
+                if retrain:
+                    set_aside(folder, f"{folder} is damaged: the run begins anew")
+                else:
+                    refused[run.name] = str(error)
+            locks.release([run])
+    if older:
         warnings.warn(
-            f"the configuration in {folder} is damaged or gone: the run begins anew, and what "
-            f"there was is in {aside}",
+            f"{older} finished runs in {study.runs} are of an older version that kept no digests: "
+            "damage that leaves a file's size as it was is not noticed",
             stacklevel=2,
         )
+    return refused
+
+
+def _restore(run: PlannedRun, folder: Path, made: Finished) -> None:
+    """Restore a finished run's configuration; take away what else is damaged, to be made again."""
+    lost = made.damaged - {CONFIG, EVALUATION}
+    if lost and ("metrics.jsonl" in lost or not _has_last_checkpoint(run, folder)):
+        raise InvalidInputError(
+            f"{folder} is damaged ({', '.join(sorted(lost))}) and cannot be made again from its "
+            "checkpoint: pass --retrain-damaged to train the run again"
+        )
+    for name in sorted(lost):
+        remove(folder / name)
+    is_other = read_config(folder).get("identifier") != run.identifier
+    if CONFIG in made.damaged or (FINISHED in lost and is_other):
+        remove(folder / CONFIG)
+        unknown = {"command": command(run.config), "machine": "unknown", "versions": {}}
+        document = made.config or {"format_version": 1, **run.fields, **unknown}
+        write_json(folder / CONFIG, document)
+        warnings.warn(f"{folder / CONFIG} was damaged or gone: it is restored", stacklevel=3)
+
+
+def _has_last_checkpoint(run: PlannedRun, folder: Path) -> bool:
+    """Whether a trained run's last checkpoint is there and whole."""
+    from mixedne.training.checkpoints import load_checkpoints
+
+    found = load_checkpoints(folder / "checkpoint")
+    return any(checkpoint.step == run.fields["steps"] for checkpoint in found)
+
+
+def repair(folder: Path) -> None:
+    """Remove damaged results, so that they are made again; set a folder that is no run aside."""
+    # A start that was killed at once leaves no more than these, and hidden files.
+    left = [path for path in folder.rglob("[!.]*") if path.name not in ("checkpoint", "lock")]
+    if left and not read_config(folder):
+        set_aside(folder, f"the configuration in {folder} is damaged or gone: the run begins anew")
         return
     for name in ("policy", "adversary"):
         files = policy_files(folder, name)
@@ -124,81 +192,69 @@ def repair(folder: Path) -> None:
             except InvalidInputError as error:
                 warnings.warn(f"{error}: it is made again", stacklevel=2)
                 for file in files:
-                    file.unlink(missing_ok=True)
+                    remove(file)
 
 
-def _has_content(folder: Path) -> bool:
-    """Whether there is more than what a start that was killed at once leaves."""
-    return any(
-        path.name not in ("checkpoint", "lock") and not path.name.startswith(".")
-        for path in folder.rglob("*")
-    )
+def set_aside(path: Path, reason: str) -> None:
+    """Rename what is damaged and cannot be repaired."""
+    names = (f"{path.name}.damaged-{number}" for number in itertools.count(1))
+    aside = next(other for other in map(path.with_name, names) if not other.exists())
+    path.replace(aside)
+    warnings.warn(f"{reason}, and what there was is in {aside}", stacklevel=3)
 
 
-def _train(work: Sequence[tuple[PlannedRun, Path]], on_progress: OnProgress) -> None:
+def remove(path: Path) -> None:
+    """Remove a file that can be made again; a folder in its place is set aside."""
+    if path.is_dir():
+        set_aside(path, f"{path} should be a file: it is made again")
+    path.unlink(missing_ok=True)
+
+
+def _train(places: Mapping[PlannedRun, Path], on_progress: OnProgress) -> None:
     from mixedne.training import run as training
 
     def watch(status: "Status") -> None:
         on_progress("training", status.step, status.steps)
 
-    groups: dict[str, list[tuple[Config, Path]]] = {}
-    for run, folder in work:
-        config = _as_begun(run, folder)
-        alone = None if config.agent == "vpg" else str(folder)
-        key = repr((compile_key(vars(config)), alone))
-        groups.setdefault(key, []).append((config, folder))
-    for group in groups.values():
-        configs, folders = zip(*group, strict=True)
-        training.train_runs(configs, folders, resume=True, watch=watch)
+    for group in group_runs(places):
+        folders = [places[run] for run in group]
+        training.train_runs([run.config for run in group], folders, resume=True, watch=watch)
 
 
-def _as_begun(run: PlannedRun, folder: Path) -> Config:
-    """The run's configuration; fields that change no result are as the folder has them."""
-    config = run.config
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        begun = parse_json((folder / "config.json").read_text())
-        config = dataclasses.replace(
-            config, **{name: begun[name] for name in WITHOUT_RESULT if name in begun}
-        )
-    return config
+def _as_begun(run: PlannedRun, folder: Path) -> PlannedRun:
+    """The run with the fields that change no result as its folder has them."""
+    begun = read_config(folder)
+    changed = {name: begun[name] for name in WITHOUT_RESULT if name in begun}
+    return dataclasses.replace(run, fields={**run.fields, **changed})
+
+
+def _check_table(folder: Path) -> pl.DataFrame | None:
+    """A run's evaluation table; a damaged one is removed, because its episodes can be run again."""
+    path = folder / EVALUATION
+    try:
+        return read_evaluations(folder) if path.exists() else None
+    except InvalidInputError:
+        warnings.warn(f"{path} is damaged: its episodes are run again", stacklevel=2)
+        remove(path)
+        return None
 
 
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
     """Do the evaluations that are missing; returns whether the table was whole before."""
     out = folder / EVALUATION
     handle, task = find_policy(folder), run.fields["task"]
-    table = _read_or_remove(out)
+    table = _check_table(folder)
     was_whole = table is not None
     for grid in run.evaluations:
-        if table is not None and has_evaluation(table, handle, grid, resolve_task(task).axes):
-            continue
-        evaluate(
-            handle,
-            task,
-            **grid.keywords,
-            out=out,
-            join=True,
-            threads=1,
-            progress=lambda done, total: on_progress("evaluating", done, total),
-        )
-        table = read_table(out)
+        if table is None or not has_evaluation(table, handle, grid, resolve_task(task).axes):
+            evaluate(
+                handle,
+                task,
+                **grid.keywords,
+                out=out,
+                join=True,
+                threads=1,
+                progress=functools.partial(on_progress, "evaluating"),
+            )
+            table = read_table(out)
     return was_whole
-
-
-def _read_or_remove(path: Path) -> pl.DataFrame | None:
-    """The table in a file; a damaged file is removed, because its episodes can be run again."""
-    if not path.exists():
-        return None
-    try:
-        return read_table(path)
-    except InvalidInputError:
-        warnings.warn(f"{path} is damaged: its episodes are run again", stacklevel=2)
-        path.unlink()
-        return None
-
-
-def _is_json(path: Path) -> bool:
-    try:
-        return isinstance(parse_json(path.read_text()), dict)
-    except (FileNotFoundError, ValueError):
-        return False

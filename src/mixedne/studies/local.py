@@ -3,19 +3,28 @@
 JAX and NumPy's libraries are limited to one thread in a worker, so that N workers do N times the
 work. A worker does many jobs. If it dies, only its job is lost, and is tried again; if the study's
 own process dies, its workers notice it, save and end.
+
+``python -m mixedne.studies.local STUDY_FOLDER`` is a worker. It reads jobs as lines of JSON from
+stdin and reports events on stdout. When stdin ends, the study has no more jobs or its process has
+died: the running job is saved and ended. SIGTERM does the same.
 """
 
 import contextlib
 import json
 import os
-import selectors
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import IO, Any
 
-from mixedne.studies.folder import StudyFolder
+from mixedne.errors import InvalidInputError
+from mixedne.studies.folder import Locks, StudyFolder
+from mixedne.studies.jobs import is_being_trained, throttled, try_job
+from mixedne.studies.plan import PlannedRun
 from mixedne.studies.scheduler import Event, Job
 
 JOBS_PER_PROCESS = 50
@@ -36,59 +45,55 @@ class LocalExecutor:
 
     def __init__(self, folder: StudyFolder, log: Path, workers: int) -> None:
         """Starts nothing yet."""
-        self._folder, self._log, self._workers = folder, log, workers
-        self._processes: list[_Worker] = []
-        self._selector = selectors.DefaultSelector()
+        self._folder, self._log, self._limit = folder, log, workers
+        self._workers: list[_Worker] = []
+        self._heard: _Heard = queue.Queue()
 
     def free(self) -> int:
         """How many more jobs it can take now."""
-        return self._workers - sum(worker.job is not None for worker in self._processes)
+        return self._limit - sum(worker.job is not None for worker in self._workers)
 
     def start(self, job: Job) -> None:
         """Give the job to an idle worker, or to a new one."""
-        idle = next((worker for worker in self._processes if worker.job is None), None)
+        idle = next((worker for worker in self._workers if worker.job is None), None)
         if idle is not None and idle.jobs >= JOBS_PER_PROCESS:
-            self._remove(idle)
+            self._workers.remove(idle)
+            idle.close()
             idle = None
         if idle is None:
-            idle = _Worker(self._folder, self._log)
-            self._processes.append(idle)
-            self._selector.register(idle.output, selectors.EVENT_READ, idle)
+            idle = _Worker(self._folder, self._log, self._heard)
+            self._workers.append(idle)
         idle.give(job)
 
     def poll(self, seconds: float) -> list[Event]:
         """The workers' events; a worker that died has failed its job."""
         events = []
-        for key, _ in self._selector.select(seconds):
-            worker: _Worker = key.data
-            heard, has_ended = worker.listen()
-            events += heard
-            if has_ended:
+        with contextlib.suppress(queue.Empty):
+            worker, said = self._heard.get(timeout=seconds)
+            while True:
                 job = worker.job
-                self._remove(worker)
-                if job is not None:
-                    events.append(Event(job, "failed", error=worker.end()))
+                if said is None and worker in self._workers:
+                    self._workers.remove(worker)
+                    said = {"kind": "failed", "error": worker.close()}
+                if said is not None and job is not None:
+                    events.append(Event(job, **said))
+                    worker.job = job if said["kind"] == "progress" else None
+                worker, said = self._heard.get_nowait()
         return events
 
     def stop(self) -> None:
         """Have every worker save and end; those that take too long are killed."""
+        deadline = time.monotonic() + PATIENCE
         try:
-            for worker in self._processes:
-                worker.ask_to_stop()
-            deadline = time.monotonic() + PATIENCE
-            for worker in self._processes:
+            for worker in self._workers:
+                worker.process.terminate()
+            for worker in self._workers:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     worker.process.wait(max(0.0, deadline - time.monotonic()))
         finally:
-            for worker in self._processes:
+            for worker in self._workers:
                 worker.process.kill()
-            for worker in list(self._processes):
-                self._remove(worker)
-
-    def _remove(self, worker: "_Worker") -> None:
-        self._selector.unregister(worker.output)
-        self._processes.remove(worker)
-        worker.close()
+                worker.close()
 
 
 def worker_environment() -> dict[str, str]:
@@ -123,63 +128,105 @@ def compilation_cache() -> Path | None:
 class _Worker:
     """A worker process, as the study sees it."""
 
-    def __init__(self, folder: StudyFolder, log: Path) -> None:
+    def __init__(self, folder: StudyFolder, log: Path, heard: "_Heard") -> None:
         with log.open("ab") as messages:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mixedne.studies.worker", str(folder.path)],
+                [sys.executable, "-m", "mixedne.studies.local", str(folder.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=messages,
+                text=True,
                 env=worker_environment(),
                 start_new_session=True,  # Ctrl-C goes to the parent alone
             )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._input, self.output = self.process.stdin, self.process.stdout
-        os.set_blocking(self.output.fileno(), False)
-        self._heard = b""
         self.job: Job | None = None
         self.jobs = 0
+        threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
 
     def give(self, job: Job) -> None:
         self.job = job
         self.jobs += 1
-        line = json.dumps({"runs": [run.to_json() for run in job.runs]}) + "\n"
+        document = {"runs": [run.to_json() for run in job.runs]}
         with contextlib.suppress(BrokenPipeError):  # it has died, and its output ends as well
-            self._input.write(line.encode())
-            self._input.flush()
+            print(json.dumps(document), file=self.process.stdin, flush=True)
 
-    def listen(self) -> tuple[list[Event], bool]:
-        """Its events, and whether it has ended."""
-        content = self.output.read()
-        self._heard += content or b""
-        *lines, self._heard = self._heard.split(b"\n")
-        events = []
-        for line in lines:
-            event = json.loads(line)
-            if self.job is None:
-                continue
-            kind = event.pop("event")
-            events.append(Event(self.job, kind, **event))
-            if kind != "progress":
-                self.job = None
-        return events, content == b""
-
-    def end(self) -> str:
-        """How it ended, in words."""
-        code = self.process.wait()
-        if code < 0:
-            return f"its worker was killed ({signal.Signals(-code).name})"
-        return f"its worker ended with code {code}"
-
-    def ask_to_stop(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.process.terminate()
-
-    def close(self) -> None:
-        """Close its pipes, with which it ends."""
-        for pipe in (self._input, self.output):
-            with contextlib.suppress(OSError):
-                pipe.close()
+    def close(self) -> str:
+        """Close its stdin, with which it ends; returns how it ended, in words."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(PATIENCE)
+            code = self.process.wait(PATIENCE)
+            if code >= 0:
+                return f"its worker ended with code {code}"
+            return f"its worker was killed ({signal.Signals(-code).name})"
+        return "its worker does not end"
+
+    def _listen(self, heard: "_Heard") -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                if line.endswith("\n"):  # the last words of a worker that is killed may be cut
+                    heard.put((self, json.loads(line)))
+        heard.put((self, None))
+
+
+_Heard = queue.Queue[tuple[_Worker, dict[str, Any] | None]]
+"""What workers have said, with None at their end."""
+
+
+def main() -> int:
+    """As a worker, run jobs until there are no more."""
+    # Whatever a library prints must not get between the events.
+    events = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_jobs, args=(lines,), daemon=True).start()
+    folder = StudyFolder(Path(sys.argv[1]))
+    locks = Locks(folder.locks)
+    try:
+        while line := lines.get():
+            print(json.dumps(run_one(json.loads(line), folder, locks, events)), file=events)
+    except (KeyboardInterrupt, BrokenPipeError):
+        sys.stderr.flush()
+        os._exit(130)  # a compiled program may still run in a thread, and crash on the way out
+    return 0
+
+
+def run_one(job: Any, folder: StudyFolder, locks: Locks, events: IO[str]) -> dict[str, Any]:
+    """Run one job, reporting its progress; returns its last event."""
+    runs = [PlannedRun.from_json(document) for document in job["runs"]]
+    folders = [folder.run_folder(run) for run in runs]
+
+    def report(stage: str, done: int, total: int) -> None:
+        event = {"kind": "progress", "stage": stage, "done": done, "total": total}
+        # If nobody reads any more, stdin has ended as well, and that saves the job.
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(event), file=events)
+
+    try:
+        if not locks.acquire(runs):
+            return {"kind": "held"}
+    except InvalidInputError as refused:
+        return {"kind": "failed", "error": str(refused)}
+    try:
+        if any(is_being_trained(path) for path in folders):
+            return {"kind": "held"}
+        error = try_job(runs, folders, throttled(report, seconds=0.5))
+    finally:
+        locks.release(runs)
+    return {"kind": "failed", "error": error} if error else {"kind": "finished"}
+
+
+def _read_jobs(lines: "queue.Queue[str]") -> None:
+    """Pass jobs on; at the end of stdin, have the running job saved and ended."""
+    for line in sys.stdin:
+        lines.put(line)
+    lines.put("")
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,13 +2,12 @@
 
 A task trains in a folder of its node and sends the finished run folders back as archives. Runs that
 are trained already are sent along, so that only what is missing is done. If a node is lost, Ray
-starts its jobs again on others. Needs the extra ``mixedne[ray]``; every node needs this package.
+starts its jobs again on others; if it is that of the study, the study joins the cluster again, or
+starts another. Needs the extra ``mixedne[ray]``; every node needs this package.
 """
 
 import contextlib
-import io
 import json
-import shutil
 import socket
 import tempfile
 import time
@@ -17,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mixedne.errors import InvalidInputError
-from mixedne.studies.folder import Locks, StudyFolder, read_finished
+from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.studies.folder import FINISHED, Locks, StudyFolder, pack, unpack
 from mixedne.studies.local import ONE_THREAD
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.scheduler import Event, Job
@@ -26,11 +25,8 @@ from mixedne.studies.scheduler import Event, Job
 LOST_NODES = 20
 """How often a job may be lost with its node before it counts as failed."""
 
-CONNECT_SECONDS = 10.0
-"""The time in which a cluster must answer."""
-
-REPORT_EVERY = 2.0
-"""Seconds between two reports of a task's progress."""
+CLUSTER_SECONDS = 600.0
+"""How long a study waits for a cluster that was there and is gone."""
 
 
 def find_ray() -> Any:
@@ -50,50 +46,59 @@ class RayExecutor:
     def __init__(self, folder: StudyFolder, address: str | None, workers: int | None) -> None:
         """Joins the cluster at the address, or starts one on this machine."""
         self._ray = find_ray()
-        self._folder = folder
-        self._limit = workers
+        self._folder, self._address, self._limit = folder, address, workers
         self._owns = not self._ray.is_initialized()
-        if self._owns:
-            self._join(address, workers)
-        self._locks = Locks(folder.locks)
-        here = self._ray.get_runtime_context().get_node_id()
-        actor = self._ray.remote(num_cpus=0)(_Mailbox)
-        self._mailbox = actor.options(scheduling_strategy=_on(here)).remote()
-        environment = {"env_vars": dict.fromkeys(ONE_THREAD, "1")}
-        self._task = self._ray.remote(num_cpus=1, max_retries=LOST_NODES, runtime_env=environment)(
-            _run_on_node
-        )
         self._running: dict[Any, Job] = {}
-        self._refused: list[Job] = []
+        self._events: list[Event] = []
+        self._lost_since: float | None = None
+        self._losses = 0
+        self._connect()
+        self._locks = Locks(folder.locks)
 
     def free(self) -> int:
         """As many tasks as there are processors, and one that is sent ahead."""
+        if self._lost_since is not None:
+            return 0
         cores = int(self._ray.cluster_resources().get("CPU", 1))
-        return max(0, (self._limit or cores + 1) - len(self._running) - len(self._refused))
+        ended = sum(event.kind != "progress" for event in self._events)
+        return max(0, (self._limit or cores + 1) - len(self._running) - ended)
 
     def start(self, job: Job) -> None:
         """Send the job off, unless another process has one of its runs."""
         if not self._locks.acquire(job.runs):
-            self._refused.append(job)
+            self._events.append(Event(job, "held"))
             return
         documents = [json.dumps(run.to_json()) for run in job.runs]
-        trained = [pack_trained(self._folder.run_folder(run)) for run in job.runs]
+        folders = map(self._folder.run_folder, job.runs)
+        # What is only begun does not travel.
+        trained = [pack(path) if (path / FINISHED).exists() else None for path in folders]
         self._running[self._task.remote(documents, trained, job.name, self._mailbox)] = job
 
     def poll(self, seconds: float) -> list[Event]:
-        """The tasks that have come back, and the progress of the others."""
-        events = [Event(job, "held") for job in self._refused]
-        self._refused = []
+        """The tasks that have come back, and the progress of the others.
+
+        If the Ray process of this node dies, so does the connection: all running jobs are lost.
+        """
+        if self._lost_since is not None:
+            self._connect_again()
         if not self._running:
-            time.sleep(0 if events else seconds)
-            return events
-        done, _ = self._ray.wait(list(self._running), timeout=seconds, fetch_local=False)
-        events += self._progress()
-        for reference in done:
-            job = self._running.pop(reference)
-            error = self._receive(reference, job)
-            self._locks.release(job.runs)
-            events.append(Event(job, "failed" if error else "finished", error=error))
+            time.sleep(0 if self._events else seconds)
+        else:
+            try:
+                done, _ = self._ray.wait(list(self._running), timeout=seconds, fetch_local=False)
+                for reference in done:
+                    self._end(reference, self._receive(reference))
+                with contextlib.suppress(self._ray.exceptions.GetTimeoutError):
+                    reports = self._ray.get(self._mailbox.take.remote(), timeout=10)
+                    jobs = {job.name: job for job in self._running.values()}
+                    known = jobs.keys() & reports.keys()
+                    self._events += [Event(jobs[x], "progress", *reports[x]) for x in known]
+            except self._lost_errors as lost:
+                for reference in list(self._running):
+                    self._end(reference, str(lost).strip().splitlines()[0], kind="lost")
+                self._lost_since = time.monotonic()
+                self._losses += 1
+        events, self._events = self._events, []
         return events
 
     def stop(self) -> None:
@@ -106,34 +111,55 @@ class RayExecutor:
         if self._owns:
             self._ray.shutdown()
 
-    def _join(self, address: str | None, workers: int | None) -> None:
-        options = {"address": address} if address else {"num_cpus": workers}
-        check_address(address)
+    def _connect(self) -> None:
+        """Join the cluster, or start one, with a mailbox on this node."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
+        address, errors = self._address, self._ray.exceptions
+        if self._owns:
+            check_address(address)
+            options = {"address": address} if address else {"num_cpus": self._limit}
+            try:
+                self._ray.init(**options, log_to_driver=False, logging_level="error")
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                reason = str(error).strip().splitlines()[0]
+                raise InvalidInputError(f"there is no Ray cluster at {address}: {reason}") from None
+        self._lost_errors = (errors.LocalRayletDiedError, errors.ActorDiedError)
+        here = On(self._ray.get_runtime_context().get_node_id(), soft=False)
+        self._mailbox = self._ray.remote(num_cpus=0, scheduling_strategy=here)(_Mailbox).remote()
+        environment = {"env_vars": dict.fromkeys(ONE_THREAD, "1")}
+        self._task = self._ray.remote(num_cpus=1, max_retries=LOST_NODES, runtime_env=environment)(
+            _run_on_node
+        )
+
+    def _connect_again(self) -> None:
+        """Join the cluster again, or start another, as soon as that is possible."""
+        if self._losses > LOST_NODES:
+            raise TrainingError(f"the Ray cluster was lost more than {LOST_NODES} times")
+        self._ray.shutdown()
+        self._owns = True
         try:
-            self._ray.init(**options, log_to_driver=False, logging_level="error")
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InvalidInputError(f"there is no Ray cluster at {address}: {reason}") from None
+            self._connect()
+            self._lost_since = None
+        except InvalidInputError as error:
+            if time.monotonic() - (self._lost_since or 0.0) > CLUSTER_SECONDS:
+                raise TrainingError(f"{error}; the same command goes on") from None
 
-    def _progress(self) -> list[Event]:
-        jobs = {job.name: job for job in self._running.values()}
-        with contextlib.suppress(self._ray.exceptions.RayError):
-            reports = self._ray.get(self._mailbox.take.remote(), timeout=10)
-            return [
-                Event(jobs[name], "progress", *report)
-                for name, report in reports.items()
-                if name in jobs
-            ]
-        return []
+    def _end(self, reference: Any, error: str, kind: str = "failed") -> None:
+        job = self._running.pop(reference)
+        self._locks.release(job.runs)
+        self._events.append(Event(job, kind if error else "finished", error=error))
 
-    def _receive(self, reference: Any, job: Job) -> str:
+    def _receive(self, reference: Any) -> str:
         """Unpack what a task has sent; returns its error, empty if there is none."""
         try:
             archives, error = self._ray.get(reference)
-            for run, archive in zip(job.runs, archives, strict=False):
+            for run, archive in zip(self._running[reference].runs, archives, strict=False):
                 unpack(archive, self._folder.run_folder(run))
-        except self._ray.exceptions.RayError as lost:
-            return str(lost).strip().splitlines()[-1]
+        except self._lost_errors:
+            raise
+        except self._ray.exceptions.RayError as failed:
+            return str(failed).strip().splitlines()[-1]
         except (OSError, zipfile.BadZipFile) as failed:
             return f"its results cannot be written: {failed}"
         return str(error)
@@ -145,7 +171,7 @@ def check_address(address: str | None) -> None:
     if not port.isdecimal():  # "auto", or none
         return
     try:
-        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+        socket.create_connection((host, int(port)), timeout=10.0).close()
     except (OSError, OverflowError) as error:
         raise InvalidInputError(f"there is no Ray cluster at {address}: {error}") from None
 
@@ -162,12 +188,6 @@ class _Mailbox:
     def take(self) -> dict[str, tuple[str, int, int]]:
         reports, self._reports = self._reports, {}
         return reports
-
-
-def _on(node: str) -> Any:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def _run_on_node(
@@ -191,33 +211,5 @@ def _run_on_node(
                     unpack(archive, folder)
         except OSError as failed:
             return [], str(failed)
-        error = try_job(runs, folders, throttled(report, REPORT_EVERY))
+        error = try_job(runs, folders, throttled(report, seconds=2.0))
         return ([], error) if error else ([pack(folder) for folder in folders], "")
-
-
-def pack(folder: Path) -> bytes:
-    """A run folder as an archive."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for path in sorted(folder.rglob("*")):
-            archive.write(path, path.relative_to(folder))
-    return content.getvalue()
-
-
-def pack_trained(folder: Path) -> bytes | None:
-    """A run folder as an archive if it is trained; a run that is only begun is not sent."""
-    return pack(folder) if read_finished(folder).trained else None
-
-
-def unpack(content: bytes, folder: Path) -> None:
-    """Put a run folder in its place, whole or not at all; it replaces what was begun there."""
-    work = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".received-"))
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.extractall(work / "new")
-        folder.parent.mkdir(exist_ok=True)
-        if folder.exists():
-            folder.replace(work / "old")
-        (work / "new").replace(folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

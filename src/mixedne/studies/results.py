@@ -3,29 +3,51 @@
 A study's data set is the ``evaluation.parquet`` files of its runs. Each is replaced whole, so the
 set can be read while the study runs. A run is known by its identifier: the same run from two
 folders or machines counts once.
+
+A search chooses hyperparameters by nominal return alone, on seeds that are not reported. Every
+configuration of a case (task, agent, solver, formulation, δ, preset) is trained with the search's
+seeds and evaluated in the nominal world. The one with the highest mean return over seeds is chosen.
+It is then trained with the study's other seeds, and only those runs meet the shifts.
 """
 
+import itertools
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from mixedne.config import SETTINGS, Config
-from mixedne.config.identity import differing, identifier, settings_in_words
+from mixedne.config import SETTINGS, Config, presets
+from mixedne.config.identity import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice, parse_json
+from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import (
     METHOD,
     TASK,
+    nominal_returns,
     over_episodes,
     over_shifts,
     shift_columns,
 )
-from mixedne.evaluation.table import SCHEMA, concat_tables, read_table
+from mixedne.evaluation.table import SCHEMA, concat_tables
+from mixedne.names import CHOICES
 from mixedne.shifts import is_nominal
-from mixedne.studies.folder import EVALUATION, StudyFolder
+from mixedne.studies.folder import (
+    CONFIG,
+    EVALUATION,
+    UNREADABLE,
+    StudyFolder,
+    read_config,
+    read_evaluations,
+    read_finished,
+)
 from mixedne.studies.plan import PlannedRun
+from mixedne.studies.spec import Search, Study
+from mixedne.tasks import resolve_task
 
 
 def results(
@@ -44,16 +66,24 @@ def results(
     for name in settings:
         check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
-    files: list[Path] = []
-    rows: list[dict[str, Any]] = []
+    added = {name: _setting_type(name) for name in settings if name not in SCHEMA}
+    known = {"identifier": pl.String, **added}
+    tables = [pl.DataFrame(schema={**SCHEMA, **known})]
     for folder in (folder for path in paths for folder in run_folders(Path(path))):
-        fields = _configuration(folder)
-        found = None if fields is None else identifier(fields)
-        if fields is None or (wanted is not None and found not in wanted):
-            continue
-        files.append(folder / EVALUATION)
-        rows.append({"identifier": found, **{name: fields.get(name) for name in settings}})
-    return _collect(files, rows, settings)
+        try:
+            made, row = read_finished(folder), read_config(folder)
+            if not row:
+                raise InvalidInputError(f"{folder} has no whole config.json")
+            if made and CONFIG in made.damaged:
+                raise InvalidInputError(f"{folder / CONFIG} is not what was written")
+            if wanted is None or row["identifier"] in wanted:
+                about = pl.DataFrame([row], schema=known, strict=False)
+                tables.append(read_evaluations(folder).join(about, how="cross"))
+        except InvalidInputError as error:
+            warnings.warn(f"{error}; its rows are left out", stacklevel=2)
+    table = concat_tables(tables).select("identifier", pl.exclude("identifier", *added), *added)
+    episode = ["identifier", *shift_columns(table.columns), "episode", "episode_seed"]
+    return table.unique(episode, keep="first", maintain_order=True)
 
 
 def run_folders(path: Path) -> Iterator[Path]:
@@ -105,65 +135,101 @@ def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
     }
 
 
-def _collect(
-    files: Sequence[Path], rows: Sequence[dict[str, Any]], settings: Sequence[str]
-) -> pl.DataFrame:
-    """Read all files, and add to each row what is known of its run."""
-    added = [name for name in dict.fromkeys(settings) if name not in SCHEMA]
-    if not files:
-        types = {name: _setting_type(name) for name in added}
-        return pl.DataFrame(schema={"identifier": pl.String, **SCHEMA, **types})
-    names = [str(file) for file in files]
-    known = pl.DataFrame(
-        [{"file": n, **row} for n, row in zip(names, rows, strict=True)], infer_schema_length=None
-    ).select("file", "identifier", *added)
-    table = _read(names)
-    episode = ["identifier", *shift_columns(table.columns), "episode", "episode_seed"]
-    columns = ["identifier", *table.drop("file").columns, *added]
-    joined = table.join(known, on="file", maintain_order="left").select(columns)
-    return joined.unique(episode, keep="first", maintain_order=True)
-
-
 def _setting_type(name: str) -> Any:
     """The type of a column for a field of the configuration."""
     default = Config.__dataclass_fields__[name].default
     return pl.Float64 if default is None else pl.Series([default]).dtype
 
 
-def _read(names: list[str]) -> pl.DataFrame:
-    """All tables as one, without those that are damaged."""
-    tables = [pl.DataFrame(schema={**SCHEMA, "file": pl.String})]
-    for name in names:
-        try:
-            tables.append(read_table(Path(name)).with_columns(file=pl.lit(name)))
-        except InvalidInputError as error:
-            warnings.warn(f"{error}; its rows are left out", stacklevel=4)
-    return concat_tables(tables)
-
-
-def _configuration(folder: Path) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = parse_json((folder / "config.json").read_text())
-        identifier(found)
-    except (OSError, ValueError, TypeError, KeyError):
-        warnings.warn(f"{folder} has no whole config.json; its rows are left out", stacklevel=3)
-        return None
-    return found
-
-
 def _planned(paths: Iterable[Path], study: str) -> set[str]:
     """The identifiers of the runs in the folders' plans of a study."""
     plans = [StudyFolder(path).studies / f"{study}.json" for path in paths]
-    there = [plan for plan in plans if plan.is_file()]
-    if not there:
+    found = set()
+    for plan in (plan for plan in plans if plan.is_file()):
+        try:
+            found |= {run["identifier"] for run in parse_json(plan.read_bytes())["runs"]}
+        except UNREADABLE:
+            raise InvalidInputError(
+                f"the plan {plan} cannot be read: start the study again, which writes it anew"
+            ) from None
+    if not any(plan.is_file() for plan in plans):
         raise InvalidInputError(f"there is no study {study} in {plans[0].parent}")
-    return {identifier for plan in there for identifier in _identifiers(plan)}
+    return found
 
 
-def _identifiers(plan: Path) -> list[str]:
-    try:
-        return [run["identifier"] for run in parse_json(plan.read_bytes())["runs"]]
-    except (OSError, ValueError, TypeError, KeyError):
-        raise InvalidInputError(
-            f"the plan {plan} cannot be read: start the study again, which writes it anew"
-        ) from None
+@dataclass(frozen=True)
+class Choice:
+    """What a search chose for one case."""
+
+    case: Mapping[str, Any]
+    """Task, agent, solver, formulation, δ and preset."""
+    candidates: int
+    """Configurations that could be chosen: those with a return for every seed."""
+    chosen: Mapping[str, Any]
+    """The chosen values of the fields that were searched."""
+    mean_return: float
+    """The chosen configuration's mean return in the nominal world, over the search's seeds."""
+    paper: Mapping[str, Any] | None
+    """What the paper's tables have for the case, if they have it."""
+    fields: Mapping[str, Any]
+    """The whole chosen configuration."""
+
+
+def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> list[Choice]:
+    """The best configuration of each case whose runs are all in the table.
+
+    A configuration is not chosen if one of its runs is missing or has a return that is not finite;
+    a case without any other is left out. Of equal ones, the first is chosen.
+    """
+    grid = search.evaluation
+    seeds = [episode_seed(grid.seed, number) for number in range(grid.episodes)]
+    found = nominal_returns(table, ["identifier"], seeds).filter(episodes=grid.episodes)
+    returns = dict(found.select("identifier", "mean_return").iter_rows())
+    cases: dict[tuple[Any, ...], dict[str, list[PlannedRun]]] = defaultdict(dict)
+    for run in runs:
+        cases[run.case].setdefault(run.configuration, []).append(run)
+    choices = (_choose(list(candidates.values()), returns) for candidates in cases.values())
+    return [choice for choice in choices if choice is not None]
+
+
+def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[PlannedRun]:
+    """The runs on which the chosen configurations are reported."""
+    return [
+        PlannedRun({**fields, "seed": seed}, study.evaluations)
+        for seed, fields in itertools.product(study.runs[0].seeds, chosen)
+    ]
+
+
+def expected_runs(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """As many runs as will be reported, before the choice is known: for estimates."""
+    first = {run.case: run.fields for run in reversed(runs)}
+    return [] if study.search is None else reported_runs(study, first.values())
+
+
+def _choose(
+    candidates: Sequence[Sequence[PlannedRun]], returns: Mapping[str, float]
+) -> Choice | None:
+    scores = [
+        sum(returns[run.identifier] for run in runs) / len(runs)
+        if all(isfinite(returns.get(run.identifier, nan)) for run in runs)
+        else None
+        for runs in candidates
+    ]
+    best = max((score for score in scores if score is not None), default=None)
+    if best is None:
+        return None
+    fields = candidates[scores.index(best)][0].fields
+    searched = [
+        name
+        for name in fields
+        if name != "seed" and any(runs[0].fields[name] != fields[name] for runs in candidates)
+    ]
+    task = resolve_task(fields["task"]).name
+    return Choice(
+        case={name: fields[name] for name in CHOICES},
+        candidates=sum(score is not None for score in scores),
+        chosen={name: fields[name] for name in searched},
+        mean_return=best,
+        paper=presets.table_values(fields["agent"], task, fields["delta"], fields["solver"]),
+        fields=fields,
+    )

@@ -1,24 +1,27 @@
-"""Gives jobs to an executor: in order, again if they fail, later if another process has them.
+"""Runs a study: gives jobs to an executor, in order, again if they fail, later if they are held.
 
 The scheduler knows nothing of processes or clusters. An executor starts jobs and reports events;
 ``local`` and ``ray`` have one each.
 """
 
+import dataclasses
+import json
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mixedne.studies.costs import UnitCosts, job_seconds
-from mixedne.studies.folder import StudyFolder
-from mixedne.studies.plan import PlannedRun, group_runs
+from mixedne.studies.folder import FORMAT_VERSION, StudyFolder
+from mixedne.studies.jobs import repair_finished
+from mixedne.studies.plan import PlannedRun, expand, group_runs
+from mixedne.studies.results import Choice, choose, reported_runs, results
+from mixedne.studies.spec import Study
 
 WAIT = 2.0
 """Seconds until a run that another process works on is looked at again."""
-
-POLL = 0.5
-"""Seconds after which the progress is shown again, even if nothing has happened."""
 
 
 @dataclass
@@ -44,7 +47,8 @@ class Event:
 
     job: Job
     kind: str
-    """``progress``, ``finished``, ``failed`` or ``held`` (by another process)."""
+    """``progress``, ``finished``, ``failed``, ``held`` (by another process) or ``lost`` (with the
+    cluster)."""
     stage: str = ""
     """``starting``, ``training`` or ``evaluating``."""
     done: int = 0
@@ -93,31 +97,105 @@ class Progress:
     seconds_left: float | None = None
 
 
+Display = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
+"""Takes what is counted ("runs"), and yields a function that shows the progress."""
+
+
+class Outcome(NamedTuple):
+    """The end of a study."""
+
+    runs: list[PlannedRun]
+    """The runs whose results it reports; for a search, those of the chosen configurations."""
+    total: int
+    """The number of all runs."""
+    failed: dict[str, str]
+    """The errors of the runs that were given up, by the runs' names."""
+    retried: int
+    choices: list[Choice] | None = None
+    """What a search chose."""
+
+
+def run_study(
+    study: Study,
+    folder: StudyFolder,
+    make_executor: Callable[[], Executor],
+    *,
+    retries: int,
+    retrain_damaged: bool = False,
+    command: str | None = None,
+    display: Display,
+    log: Callable[[str], None],
+) -> Outcome:
+    """Do all runs of a study that are not finished; for a search also choose, and do the chosen.
+
+    With ``retrain_damaged``, finished runs that cannot be repaired are trained again. ``command``
+    is what the user typed; the plan records it. ``log`` takes messages to the user.
+    """
+    runs = expand(study)
+    folder.create()
+
+    def run_all(runs: list[PlannedRun], plan: str, unit: str) -> Progress:
+        if folder.save_plan(plan, runs, command):
+            log(f"the study {plan} in {folder.path} had another plan: runs in both are kept")
+        refused = repair_finished(folder, runs, retrain=retrain_damaged)
+        with display(unit) as show:
+            executor = make_executor()
+            return run_jobs(folder, runs, executor, retries=retries, refused=refused, show=show)
+
+    if study.search is None:
+        progress = run_all(runs, study.name, "runs")
+        return Outcome(runs, progress.total, progress.failed, progress.retried)
+    first = run_all(runs, study.name, "runs compared")
+    choices = choose(study.search, runs, results(folder.path, study=study.name))
+    document = {
+        "format_version": FORMAT_VERSION,
+        "study": study.name,
+        "choices": [dataclasses.asdict(choice) for choice in choices],
+    }
+    folder.write(f"{study.name}-chosen.json", json.dumps(document, indent=1) + "\n")
+    chosen = reported_runs(study, (choice.fields for choice in choices))
+    second = run_all(chosen, f"{study.name}-reported", "runs reported")
+    failed = first.failed | second.failed
+    retried = first.retried + second.retried
+    return Outcome(chosen, first.total + second.total, failed, retried, choices)
+
+
 def run_jobs(
     folder: StudyFolder,
     runs: Sequence[PlannedRun],
     executor: Executor,
     *,
     retries: int,
+    refused: Mapping[str, str],
     show: Callable[[Progress], None],
 ) -> Progress:
-    """Finish all runs, or give up on them; an interruption saves those that are running."""
-    left = folder.unfinished(runs)
-    progress = Progress(total=len(runs), done=len(runs) - len(left))
-    clock = _Clock(left)
-    waiting = deque(map(Job, group_runs(left)))
-    running: list[Job] = []
+    """Finish all runs, or give up on them; an interruption saves those that are running.
+
+    ``refused`` are runs that are not even tried, by name, with the reason.
+    """
+    left = [run for run in folder.unfinished(runs) if run.name not in refused]
+    done = len(runs) - len(left) - len(refused)
+    progress = Progress(total=len(runs), done=done, failed=dict(refused))
+    jobs = group_runs(left)
+    costs = {run.name: job_seconds(job, UnitCosts()) / len(job) for job in jobs for run in job}
+    waiting = deque(map(Job, jobs))
+    started = time.monotonic()
     try:
-        _start(folder, executor, waiting, running, progress)
-        while waiting or running:
-            for event in executor.poll(POLL):
+        _start(folder, executor, waiting, progress)
+        while waiting or progress.running:
+            for event in executor.poll(seconds=0.5):
                 progress.running[event.job.name] = event
                 if event.kind != "progress":
                     del progress.running[event.job.name]
-                    running.remove(event.job)
                     _end(event, waiting, progress, retries)
-            _start(folder, executor, waiting, running, progress)
-            progress.seconds_left = clock.seconds_left(waiting, progress.running)
+            _start(folder, executor, waiting, progress)
+            # The speed since the start tells the end, by the cost model.
+            rest = sum(costs[run.name] for job in waiting for run in job.runs)
+            for event in progress.running.values():
+                trained = {"training": event.share, "evaluating": 1.0}.get(event.stage, 0.0)
+                rest += (1 - trained) * sum(costs[run.name] for run in event.job.runs)
+            achieved, elapsed = sum(costs.values()) - rest, time.monotonic() - started
+            progress.seconds_left = rest * elapsed / achieved if achieved > 1e-3 else None
             show(progress)
             progress.messages.clear()
     finally:
@@ -126,11 +204,7 @@ def run_jobs(
 
 
 def _start(
-    folder: StudyFolder,
-    executor: Executor,
-    waiting: "deque[Job]",
-    running: list[Job],
-    progress: Progress,
+    folder: StudyFolder, executor: Executor, waiting: "deque[Job]", progress: Progress
 ) -> None:
     """Give the executor jobs while it takes them."""
     for _ in range(len(waiting)):
@@ -139,14 +213,12 @@ def _start(
         job = waiting.popleft()
         if job.not_before > time.monotonic():
             waiting.append(job)
-            continue
-        if job.not_before and not folder.unfinished(job.runs):  # another study has done it
+        elif job.not_before and not folder.unfinished(job.runs):  # another study has done it
             progress.done += len(job.runs)
             progress.messages.append(f"{job.name}: finished elsewhere")
-            continue
-        running.append(job)
-        progress.running[job.name] = Event(job, "progress", "starting")
-        executor.start(job)
+        else:
+            progress.running[job.name] = Event(job, "progress", "starting")
+            executor.start(job)
 
 
 def _end(event: Event, waiting: "deque[Job]", progress: Progress, retries: int) -> None:
@@ -159,6 +231,9 @@ def _end(event: Event, waiting: "deque[Job]", progress: Progress, retries: int) 
         if not job.not_before:
             progress.messages.append(f"{job.name}: another process works on it: waiting")
         waiting.append(Job(job.runs, job.failures, time.monotonic() + WAIT))
+    elif event.kind == "lost":
+        progress.messages.append(f"{job.name}: {event.error}; waiting for the cluster")
+        waiting.append(job)
     elif job.failures < retries:
         progress.retried += 1
         progress.messages.append(f"{job.name}: {event.error}; trying again")
@@ -167,28 +242,3 @@ def _end(event: Event, waiting: "deque[Job]", progress: Progress, retries: int) 
     else:
         progress.failed |= {run.name: event.error for run in job.runs}
         progress.messages.append(f"{job.name}: {event.error}; given up")
-
-
-class _Clock:
-    """Predicts the end from the cost model and the speed since the start."""
-
-    def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        self._costs = {
-            run.name: job_seconds(group, UnitCosts()) / len(group)
-            for group in group_runs(runs)
-            for run in group
-        }
-        self._started = time.monotonic()
-        self._first: float | None = None
-
-    def seconds_left(self, waiting: "deque[Job]", running: dict[str, Event]) -> float | None:
-        """The seconds left, or None as long as nothing is done."""
-        rest = sum(self._costs[run.name] for job in waiting for run in job.runs)
-        for event in running.values():
-            trained = {"training": event.share, "evaluating": 1.0}.get(event.stage, 0.0)
-            rest += (1 - trained) * sum(self._costs[run.name] for run in event.job.runs)
-        if self._first is None:
-            self._first = rest
-        achieved = self._first - rest
-        elapsed = time.monotonic() - self._started
-        return rest * elapsed / achieved if achieved > 0 else None

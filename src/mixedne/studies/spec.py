@@ -16,10 +16,8 @@ from typing import Any
 from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
+from mixedne.names import CHOICES
 from mixedne.shifts import PARAMETERS, Axis
-
-CASE = ("task", "agent", "solver", "formulation", "delta", "preset")
-"""The choices of a run; a study file has a list for each."""
 
 OWN_NAMES = ("-reported", "-chosen")
 """What a search appends to its name for further files."""
@@ -30,7 +28,7 @@ MAX_SEEDS = 100_000
 OVERRIDES = {
     field.name: isinstance(field.default, tuple)
     for field in fields(Config)
-    if field.name not in (*CASE, "seed", "steps")
+    if field.name not in (*CHOICES, "seed", "steps")
 }
 """Fields that a study can override, and whether their values are lists."""
 
@@ -63,18 +61,8 @@ class Search:
 
     seeds: tuple[int, ...]
     """Seeds of the runs that are compared; the chosen ones are reported on the blocks' seeds."""
-    episodes: int = 20
-    """Nominal episodes of each run that is compared."""
-    seed: int = 1
-    """The seed of these episodes."""
-
-    def __post_init__(self) -> None:
-        _ = self.evaluation  # checks the numbers
-
-    @property
-    def evaluation(self) -> Grid:
-        """The nominal world alone: no shift influences the choice."""
-        return Grid(episodes=self.episodes, seed=self.seed)
+    evaluation: Grid
+    """The nominal world alone: no shift influences the choice."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +74,19 @@ class Study:
     runs: tuple[Block, ...]
     evaluations: tuple[Grid, ...] = ()
     search: Search | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a search that would report on the seeds that it chose by."""
+        if self.search is None:
+            return
+        if len({block.seeds for block in self.runs}) > 1:
+            raise InvalidInputError(
+                "all [[runs]] of a study with a [search] must have the same seeds"
+            )
+        if both := set(self.search.seeds) & set(self.runs[0].seeds):
+            raise InvalidInputError(
+                f"[search] seeds must differ from those of [[runs]], but both have {min(both)}"
+            )
 
     def select(
         self,
@@ -105,25 +106,22 @@ class Study:
             for name in names:
                 check_choice(f"{one} of the study {self.name}", name, known)
         check_number("seeds", 1 if seeds is None else seeds, at_least=1, at_most=MAX_SEEDS)
-        blocks = [
-            replace(
+        blocks = []
+        for block in self.runs:
+            first = block.seeds[0]
+            changed = replace(
                 block,
                 tasks=tasks or block.tasks,
                 agents=tuple(name for name in block.agents if not agents or name in agents),
                 solvers=tuple(name for name in block.solvers if not solvers or name in solvers),
-                seeds=block.seeds
-                if seeds is None
-                else tuple(range(block.seeds[0], block.seeds[0] + seeds)),
+                seeds=block.seeds if seeds is None else tuple(range(first, first + seeds)),
                 steps=block.steps if steps is None else steps,
             )
-            for block in self.runs
-        ]
-        left = tuple(block for block in blocks if block.agents and block.solvers)
-        if not left:
+            if changed.agents and changed.solvers:
+                blocks.append(changed)
+        if not blocks:
             raise InvalidInputError(f"no run of the study {self.name} has these agents and solvers")
-        changed = replace(self, runs=left)
-        check_seeds(changed)
-        return changed
+        return replace(self, runs=tuple(blocks))
 
 
 def named_studies() -> list[str]:
@@ -166,39 +164,29 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
     except (ValueError, RecursionError) as error:
         reason = str(error)
         raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
-    with _located(file):
-        top = _read(document, {"about": _text, **dict.fromkeys(_TABLES, _tables)})
-    found = {
-        name: [_read_table(f"{file}, {place}", name, part) for place, part in top.get(name, [])]
-        for name in _TABLES
-    }
-    with _located(file):
-        if not found["runs"]:
+    with located(file):
+        top = _read(document, _STUDY)
+        if not top.get("runs"):
             raise InvalidInputError("there must be at least one [[runs]] table")
-        if len(found["search"]) > 1:
+        if len(top.get("search", ())) > 1:
             raise InvalidInputError("there can be only one [search] table")
-        study = Study(
+        return Study(
             name=name,
             about=top.get("about", ""),
-            runs=tuple(found["runs"]),
-            evaluations=tuple(dict.fromkeys(found["evaluations"])),
-            search=next(iter(found["search"]), None),
+            runs=tuple(replace(block, place=f"{file}{block.place}") for block in top["runs"]),
+            evaluations=tuple(dict.fromkeys(top.get("evaluations", ()))),
+            search=next(iter(top.get("search", ())), None),
         )
-        check_seeds(study)
-    return study
 
 
-def check_seeds(study: Study) -> None:
-    """Refuse a search that would report on the seeds that it chose by."""
-    if study.search is None:
-        return
-    if len({block.seeds for block in study.runs}) > 1:
-        raise InvalidInputError("all [[runs]] of a study with a [search] must have the same seeds")
-    both = sorted(set(study.search.seeds) & set(study.runs[0].seeds))
-    if both:
-        raise InvalidInputError(
-            f"[search] seeds must differ from those of [[runs]], but both have {both[0]}"
-        )
+@contextlib.contextmanager
+def located(place: str) -> Iterator[None]:
+    """Begin the message of an error with its place in the file."""
+    try:
+        yield
+    except InvalidInputError as error:
+        separator = "" if str(error).startswith(",") else ": "
+        raise InvalidInputError(f"{place}{separator}{error}") from None
 
 
 # A table of the file is a set of fields, each with a reader of (name, value).
@@ -211,29 +199,6 @@ def _read(content: Mapping[str, Any], readers: Mapping[str, _Reader]) -> dict[st
     for name in content:
         check_choice("a field", name, readers)
     return {name: readers[name](name, value) for name, value in content.items()}
-
-
-def _read_table(place: str, name: str, content: Mapping[str, Any]) -> Any:
-    """A ``[[runs]]``, ``[[evaluations]]`` or ``[search]`` table as what it describes."""
-    readers, required, make = _TABLES[name]
-    with _located(place):
-        values = _read(content, readers)
-        for missing, example in required.items():
-            if missing not in values:
-                raise InvalidInputError(f"{missing} are missing, e.g. {missing} = {example}")
-        return make(place=place, **values) if make is Block else make(**values)
-
-
-@contextlib.contextmanager
-def _located(place: str) -> Iterator[None]:
-    """Begin the message of an error with its place in the file."""
-    try:
-        yield
-    except InvalidInputError as error:
-        if str(error).startswith(place):
-            raise
-        separator = "" if str(error).startswith(",") else ": "
-        raise InvalidInputError(f"{place}{separator}{error}") from None
 
 
 def _one(words: str, *types: type) -> _Reader:
@@ -268,7 +233,7 @@ def _many(read: _Reader) -> _Reader:
 
 def _seeds(name: str, value: Any) -> tuple[int, ...]:
     """Seeds from a list, or from their number."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if type(value) is int:
         check_number(name, value, at_least=1, at_most=MAX_SEEDS)
         return tuple(range(value))
     seeds: tuple[int, ...] = _many(_integer)(name, value)
@@ -281,7 +246,7 @@ def _overrides(name: str, value: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]
     if not isinstance(value, dict):
         raise InvalidInputError(f"{name} must be a table, not {value!r}")
     found = []
-    with _located(f", {name}"):
+    with located(f", {name}"):
         for key, given in value.items():
             check_choice("a field", key, OVERRIDES)
             values = _list(key, given) if isinstance(given, list) else [given]
@@ -302,25 +267,40 @@ def _shifts(name: str, value: Any) -> dict[str, tuple[float, ...]]:
     """Values by any axis, e.g. ``{"mass[torso]" = "0.5:2:4"}``."""
     if not isinstance(value, dict):
         raise InvalidInputError(f"{name} must be a table as {{ mass = [1, 2] }}, not {value!r}")
-    with _located(f", {name}"):
+    with located(f", {name}"):
         return {str(Axis.parse(axis)): _axis(axis, numbers) for axis, numbers in value.items()}
 
 
-def _make_grid(shifts: Mapping[str, tuple[float, ...]] | None = None, **values: Any) -> Grid:
-    return Grid(shifts or {}, **values)
+def _tables(make: Callable[..., Any], readers: Mapping[str, _Reader], **required: str) -> _Reader:
+    """A reader of the tables ``[[name]]``, or one ``[name]``, as what they describe.
+
+    ``make`` takes their place and fields; ``required`` are fields with an example.
+    """
+
+    def read(name: str, value: Any) -> list[Any]:
+        if isinstance(value, dict):
+            tables = {f", [{name}]": value}
+        elif isinstance(value, list) and all(isinstance(part, dict) for part in value):
+            tables = {f", [[{name}]] {number}": part for number, part in enumerate(value, 1)}
+        else:
+            raise InvalidInputError(f"{name} must be tables, [[{name}]]")
+        made = []
+        for place, content in tables.items():
+            with located(place):
+                values = _read(content, readers)
+                for missing in required.keys() - values:
+                    example = f"{missing} = {required[missing]}"
+                    raise InvalidInputError(f"{missing} are missing, e.g. {example}")
+                made.append(make(place, **values))
+        return made
+
+    return read
 
 
-def _tables(name: str, value: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The tables ``[[name]]``, or one ``[name]``, with their places."""
-    if isinstance(value, dict):
-        return [(f"[{name}]", value)]
-    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
-        raise InvalidInputError(f"{name} must be tables, [[{name}]]")
-    return [(f"[[{name}]] {number}", part) for number, part in enumerate(value, 1)]
-
-
-_TABLES: dict[str, tuple[dict[str, _Reader], dict[str, str], Callable[..., Any]]] = {
-    "runs": (
+_STUDY: dict[str, _Reader] = {
+    "about": _text,
+    "runs": _tables(
+        Block,
         {
             **dict.fromkeys(("tasks", "agents", "solvers", "formulations"), _many(_text)),
             "deltas": _many(_number),
@@ -329,25 +309,22 @@ _TABLES: dict[str, tuple[dict[str, _Reader], dict[str, str], Callable[..., Any]]
             "steps": _integer,
             "overrides": _overrides,
         },
-        {"tasks": "['Hopper-v5']"},
-        Block,
+        tasks="['Hopper-v5']",
     ),
-    "evaluations": (
+    "evaluations": _tables(
+        lambda _, shifts=(), **values: Grid(shifts, **values),
         {
             **dict.fromkeys(PARAMETERS, _axis),
             "shifts": _shifts,
             "mass_mode": _text,
-            "episodes": _integer,
-            "seed": _integer,
+            **dict.fromkeys(("episodes", "seed"), _integer),
             "stochastic": _boolean,
         },
-        {},
-        _make_grid,
     ),
-    "search": (
+    "search": _tables(
+        lambda _, seeds, **values: Search(seeds, Grid(**{"episodes": 20, "seed": 1, **values})),
         {"seeds": _seeds, "episodes": _integer, "seed": _integer},
-        {"seeds": "[1000, 1001]"},
-        Search,
+        seeds="[1000, 1001]",
     ),
 }
-"""By name of a table: its fields, those that it must have with an example, and its class."""
+"""The fields of a file."""

@@ -9,8 +9,7 @@ import pytest
 
 from mixedne.reports.figures import saddle
 from mixedne.saddle import experiment, tables
-from mixedne.saddle.objectives import OBJECTIVES
-from mixedne.saddle.settings import plan_cases
+from mixedne.saddle.objectives import OBJECTIVES, plan_cases
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ import pytest
 
 from mixedne.reports.inputs.collect import collect
 from mixedne.saddle import tables
-from mixedne.saddle.objectives import OBJECTIVES, Moments
-from mixedne.saddle.settings import plan_cases
+from mixedne.saddle.objectives import OBJECTIVES, Moments, plan_cases
 
 
 def test_case_studies_with_other_settings_stand_apart(tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ a sentence of what is missing, and the rest is reported.
 """
 
 import contextlib
-import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from polars.exceptions import PanicException
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.table import SCHEMA, read_table
+from mixedne.files import read_json
 from mixedne.reports.inputs import methods
 from mixedne.shifts import PARAMETERS, shift_axes
 
@@ -115,7 +114,7 @@ def _find_config(path: Path, found: Inputs) -> bool:
     """A folder with a ``config.json``: a run or a case study."""
     name = readable(path.resolve().name)
     with found.noting(f"{name} has no whole config.json and is left out."):
-        config = read_json(path / "config.json")
+        config = read_json(path / "config.json", warn=False)
         if config.get("kind") == "saddle":
             found.saddles[path] = config
         elif methods.is_sensible(config):
@@ -127,7 +126,7 @@ def _find_config(path: Path, found: Inputs) -> bool:
 
 
 def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
-    document = read_json(file)
+    document = read_json(file, warn=False)
     runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
     evaluations = {run["run"]: [*map(dict, run["evaluations"])] for run in document["runs"]}
     names = (it == Path(it).name != ".." and 0 < len(it) < 256 and it.isprintable() for it in runs)
@@ -139,7 +138,9 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
         with found.noting(
             f"The choices in {readable(chosen.name)} cannot be read and are left out."
         ):
-            choices = [it for it in read_json(chosen)["choices"] if isinstance(it, dict)]
+            choices = [
+                it for it in read_json(chosen, warn=False)["choices"] if isinstance(it, dict)
+            ]
     nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
     tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
     command = methods.study_command(document, path)
@@ -169,27 +170,6 @@ def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
             if left_out := table.height - sound.height:
                 inputs.problems.append(f"{left_out} rows of {place} name no run, task or shift.")
     return sound
-
-
-def read_json(path: Path) -> Any:
-    """A JSON document; ``ValueError`` for one that is damaged or absurd."""
-
-    def check(value: Any, depth: int) -> None:
-        if depth > 20 or (isinstance(value, (int, float)) and not abs(value) < 2**63):
-            raise ValueError("too deep, or no number that a table can hold")
-        if isinstance(value, str):
-            value.encode()  # it may hold halves of letters
-        elif isinstance(value, (dict, list)):
-            for inner in (*value, *value.values()) if isinstance(value, dict) else value:
-                check(inner, depth + 1)
-
-    document = json.loads(path.read_bytes())
-    check(document, 0)
-    written = document.pop("sha256", None) if isinstance(document, dict) else None
-    content = json.dumps(document, sort_keys=True).encode()
-    if written not in (None, hashlib.sha256(content).hexdigest()):
-        raise ValueError("its content does not match its digest")
-    return document
 
 
 def readable(name: str | Path) -> str:

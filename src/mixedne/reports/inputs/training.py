@@ -10,6 +10,7 @@ import polars as pl
 from mixedne.config.identity import settings_in_words
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
+from mixedne.metrics import read_metrics
 from mixedne.names import CHOICES
 from mixedne.reports.inputs import methods
 from mixedne.reports.inputs.files import Inputs, PlanInput, read_evaluation, readable
@@ -17,7 +18,6 @@ from mixedne.reports.inputs.methods import Config
 from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
 from mixedne.reports.tables import LEARNING, LEARNING_RUNS, OVER_SEEDS, SEARCHES, TRAINED
 from mixedne.shifts import is_nominal
-from mixedne.training.metrics import read_metrics
 
 POINTS = 60  # training returns are averaged into at most so many stretches of equal length
 
