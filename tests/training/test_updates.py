@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal, localcontext
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -131,8 +132,12 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
     numbers = np.arange(50, dtype=np.float32)
     replay.append(np.repeat(numbers[:, None], layout.width, axis=1))
     fed: list[Any] = []
+    drawn: list[Any] = []
 
-    def program(state: Any, rows: Any, normaliser: Any, steps: Any, controls: Any, key: Any) -> Any:
+    def program(
+        state: Any, rows: Any, bits: Any, _: Any, steps: Any, controls: Any, key: Any
+    ) -> Any:
+        drawn.append(None if bits is None else bits.copy())
         fed.append((rows.copy(), steps, jax.random.key_data(key).tolist()))
         return state, {"payoff": np.zeros([])}
 
@@ -140,13 +145,19 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
 
     def cycle(done: int) -> tuple[list[Any], list[Any]]:
         fed.clear()
-        state: Any = None
+        state: Any = SimpleNamespace(players=np.zeros(7, np.float32))
         updater.advance([RunInputs(config, state, replay, Normaliser(0, 1))], done, config.updates)
         return list(updater.calls(done + 1, config.updates)), list(fed)
 
     calls, first = cycle(6)
     _, again = cycle(6)
     _, other = cycle(12)
+    if solver == "mixedne-ld":
+        assert np.array_equal(drawn[0], drawn[len(first)])
+        assert not np.array_equal(drawn[0][0], drawn[-1][0])
+        assert len(np.unique(drawn[0][: calls[0].minibatches])) == 8 * calls[0].minibatches
+    else:
+        assert drawn == [None] * len(drawn)
     assert sum(len(call.inner_steps) for call in calls) == 6
     assert calls[0].first == 7
     for call, (rows, steps, _) in zip(calls, first, strict=True):
