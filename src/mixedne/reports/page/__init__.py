@@ -145,8 +145,8 @@ def _shortened(number: float) -> float | str:
 
 def inline_json(content: Any) -> str:
     """JSON that can stand in a script element whatever its strings are."""
-    escapes = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
-    return _json(content).translate(str.maketrans(escapes))
+    escapes = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+    return _json(content).translate(escapes)
 
 
 def index(report: Report) -> pl.DataFrame:
@@ -209,7 +209,7 @@ def in_plotly(look: style.Style) -> dict[str, str]:
 def thinned(paths: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
     """The case study's tables ``values``, over seeds, and ``paths``, of the first seed."""
     found: dict[str, list[pl.DataFrame]] = {"values": [], "paths": []}
-    cases = [] if paths is None else paths.group_by(CASE, maintain_order=True)
+    cases: Any = [] if paths is None else paths.group_by(CASE, maintain_order=True)
     for _, case in cases:
         named = case.row(0, named=True)
         theta, omega = (np.stack(case[name].to_list()) for name in ("theta", "omega"))
