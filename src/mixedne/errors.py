@@ -40,13 +40,13 @@ def parse_json(text: str | bytes) -> Any:
     def number(digits: str) -> float:
         value = int(digits) if digits.lstrip("-").isdigit() else float(digits)
         if not abs(value) < 2**63:
-            raise InvalidInputError(f"a number must be below 2^63, not {digits[:20]}")
+            raise ValueError(f"a number must be below 2^63, not {digits[:20]}")
         return value
 
     try:
         return json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
     except RecursionError:
-        raise InvalidInputError("the document is nested too deeply") from None
+        raise ValueError("the document is nested too deeply") from None
 
 
 def check_number(
