@@ -98,11 +98,10 @@ def test_saddle_with_the_authors_settings(
 def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:
     case = ["--objective", "x2y2", "--solver", "mixedne-ld", "--steps", "10", "--seeds", "2"]
     printed = []
-    for more in ([], [], ["--first-seed", "2"], ["--noise-scale", "0.2"]):
+    for more in ([], [], ["--first-seed", "2"]):
         assert main(["saddle", *case, *more, "--json"]) == 0
         printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
-    assert len({*printed}) == 3
+    assert printed[0] == printed[1] != printed[2]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mixedne.errors import InvalidInputError, parse_json
 from mixedne.policies import save_policy
 from probes.commands import COMMAND
 from probes.policies import random_policy
+from probes.runs import limited_command
 from probes.tables import pretend_evaluated, shifts
 
 
@@ -125,6 +126,18 @@ def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
             r"mixedne: 'run\udcff' cannot be written as utf-8: choose another name" "\n"
         )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
+    save_policy(tmp_path / "run", random_policy("InvertedPendulum-v5"))
+    words = ["evaluate", "run", "--episodes", "1", "--out", "table.parquet"]
+    done = subprocess.run(
+        [*limited_command(1000), *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(r"mixedne: \[Errno 27\] File too large: '.*table.*\.parquet'", last)
+    assert not (tmp_path / "table.parquet").exists()
 
 
 class Unread(list[int]):
