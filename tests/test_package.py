@@ -1,6 +1,7 @@
 """Promises about the package as a whole."""
 
 import contextlib
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,15 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
         raise RuntimeError
     assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
     assert target.read_text() == "old"
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with (
+        pytest.raises(OSError, match=r"device: '.*file\.txt'"),
+        write_beside(tmp_path / "file.txt"),
+    ):
+        raise full
 
 
 def test_a_failed_folder_leaves_nothing_behind(tmp_path: Path) -> None:

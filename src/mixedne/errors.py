@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,7 +41,7 @@ def parse_json(text: str | bytes) -> Any:
     def number(digits: str) -> float:
         value = int(digits) if digits.lstrip("-").isdigit() else float(digits)
         if not abs(value) < 2**63:
-            raise InvalidInputError(f"a number must be below 2^63, not {digits[:20]}")
+            raise ValueError(f"a number must be below 2^63, not {digits[:20]}")
         return value
 
     try:
@@ -48,7 +49,7 @@ def parse_json(text: str | bytes) -> Any:
         json.dumps(found, ensure_ascii=False).encode()  # refuses halves of letters
         return found
     except RecursionError:
-        raise InvalidInputError("the document is nested too deeply") from None
+        raise ValueError("the document is nested too deeply") from None
 
 
 def check_number(
@@ -67,14 +68,16 @@ def check_number(
     """
     import numpy as np  # here, because every import of the package passes this module
 
-    try:
-        numbers = np.asarray(value, dtype=float)
+    numbers: Any
+    try:  # most are single numbers, of which studies check a hundred thousand
+        single = isinstance(value, int | float)
+        numbers = float(value) if single else np.asarray(value, dtype=float)
     except OverflowError:
         raise InvalidInputError(f"{name} is too large") from None
     except TypeError:  # a tracer, or a callable schedule
         return
     rules = [
-        (np.isfinite(numbers), "finite"),
+        (math.isfinite(numbers) if single else np.isfinite(numbers), "finite"),
         (at_least is None or numbers >= at_least, f"at least {at_least}"),
         (above is None or numbers > above, f"above {above}"),
         (at_most is None or numbers <= at_most, f"at most {at_most}"),

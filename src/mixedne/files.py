@@ -6,6 +6,7 @@ write a digest that fits.
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import re
@@ -42,6 +43,9 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
         temporary.replace(path)
         if durable:
             _synchronise(path.parent)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names no file
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -97,8 +101,10 @@ def unfinished_files(folder: Path, stems: str) -> list[Path]:
 
 def write_table(table: "pl.DataFrame", path: Path, format_version: str = "1") -> None:
     """Write a table as Parquet, with its format_version in the file's metadata."""
+    content = io.BytesIO()  # on a full disk, polars' own error would be no OSError
+    table.write_parquet(content, metadata={"format_version": format_version})
     with write_beside(path) as temporary:
-        table.write_parquet(temporary, metadata={"format_version": format_version})
+        temporary.write_bytes(content.getvalue())
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from mixedne.errors import InvalidInputError, parse_json
 from mixedne.policies import save_policy
 from probes.commands import COMMAND
 from probes.policies import random_policy
+from probes.runs import limited_command
 from probes.tables import pretend_evaluated, shifts
 
 
@@ -127,6 +128,18 @@ def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
+    save_policy(tmp_path / "run", random_policy("InvertedPendulum-v5"))
+    words = ["evaluate", "run", "--episodes", "1", "--out", "table.parquet"]
+    done = subprocess.run(
+        [*limited_command(1000), *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(r"mixedne: \[Errno 27\] File too large: '.*table.*\.parquet'", last)
+    assert not (tmp_path / "table.parquet").exists()
+
+
 class Unread(list[int]):
     """A list that is too long to go through."""
 
@@ -146,7 +159,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 def test_absurd_json_is_refused(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(ValueError, match="must be below 2\\^63|nested too deeply"):
+    with pytest.raises(ValueError, match=r"must be below 2\^63|nested too deeply"):
         parse_json(f'{{"steps": {text}}}')
     save_policy(tmp_path, random_policy("InvertedPendulum-v5"))
     (tmp_path / "config.json").write_text(f'{{"steps": {text}}}')
