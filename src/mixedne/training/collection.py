@@ -237,7 +237,7 @@ class Experience:
         if not np.isfinite(row).all():
             raise InvalidInputError(
                 f"the environment {self._task.id} misbehaves: step {len(episode.actions) + 1} of "
-                f"episode {episode.number} returned numbers that are too large for float32"
+                f"episode {episode.number} returned numbers that are not finite in float32"
             )
         self._observation = after
         episode.total_reward += float(reward)
