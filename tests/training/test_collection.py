@@ -139,9 +139,8 @@ def test_numbers_that_float32_cannot_hold_are_refused(
     players = Players(Constant(0.0, 0.0), Constant(0.0, 0.0))
     made[0].play(players, 6, 0, at_random=False)
     monkeypatch.setattr(recorder, "observation", lambda: np.array([0.0, 1e39]))
-    with pytest.raises(
-        InvalidInputError, match="step 2 of episode 1 returned numbers that are too"
-    ):
+    expected = "step 2 of episode 1 returned an observation, not finite in float32"
+    with pytest.raises(InvalidInputError, match=expected):
         made[0].play(players, 1, 1, at_random=False)
 
 

@@ -24,12 +24,12 @@ def make_agent(config: Config, task: Task) -> DDPG | SAC:
     sizes = task.observation_size, task.action_size
     if config.agent != "sac":
         return DDPG(*sizes, **_settings(DDPG, config))
-    alpha: dict[str, Any] = {
+    settings = _settings(SAC, config) | {
         "alpha_learning_rate": config.eta,
         "initial_alpha": config.initial_temperature,
         "fixed_alpha": config.entropy_coefficient,
     }
-    return SAC(*sizes, **_settings(SAC, config), **alpha)
+    return SAC(*sizes, **settings)
 
 
 def make_vpg(config: Config) -> VPG:

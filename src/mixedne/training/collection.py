@@ -231,9 +231,10 @@ class Experience:
         apart = () if b is None else (a, b)  # in the order of transition_layout:
         row[:] = np.concatenate([self._observation, *apart, executed, [reward, terminated], after])
         if not np.isfinite(row).all():
+            what = "an observation" if np.isfinite(np.float32(reward)) else f"the reward {reward}"
             raise InvalidInputError(
                 f"the environment {self._task.id} misbehaves: step {len(episode.actions) + 1} of "
-                f"episode {episode.number} returned numbers that are too large for float32"
+                f"episode {episode.number} returned {what}, not finite in float32"
             )
         self._observation = after
         episode.total_reward += float(reward)
