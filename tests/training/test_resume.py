@@ -313,7 +313,7 @@ def test_a_damaged_policy_is_made_again(name: str, whole: Path, tmp_path: Path) 
     out = Path(shutil.copytree(whole, tmp_path / "run"))
     flip(out / name)
     resume(out)
-    assert contents(out) == contents(whole)
+    assert results(out) == results(whole)
 
 
 def test_a_finished_run_is_not_trained_again_in_silence(whole: Path, tmp_path: Path) -> None:
