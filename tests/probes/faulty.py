@@ -49,8 +49,8 @@ class RaisesInStep(SpoiltReward):
 class Misbehaving(SpoiltReward):
     """Returns or raises something at the reset, or from the third step on."""
 
-    def __init__(self, where: str, what: Any) -> None:
-        super().__init__()
+    def __init__(self, where: str = "", what: Any = None, **options: Any) -> None:
+        super().__init__(**options)
         self.where, self.what = where, what
 
     def reset(self, **options: Any) -> Any:

@@ -280,11 +280,11 @@ def normalise(
             raise InvalidInputError(
                 f"the low reference of {task} must be below the high one, not {low} and {high}"
             )
-    low, high = (
+    lows, highs = (
         pl.col("task").replace_strict(tasks, [float(references[task][i]) for task in tasks])
         for i in (0, 1)
     )
-    return scores.with_columns(score=(pl.col(column) - low) / (high - low))
+    return scores.with_columns(score=(pl.col(column) - lows) / (highs - lows))
 
 
 def score_summary(

@@ -118,8 +118,9 @@ def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:
             other = seen.setdefault((axis.parameter, elements[0]), axis)
             if other != axis:
                 raise InvalidInputError(f"{other} and {axis} are the same {kind}")
-        for element in elements if physics.refuse else ():
-            if reason := physics.refuse(model, element):
+        refuse = physics.refuse or (lambda model, element: None)
+        for element in elements:
+            if reason := refuse(model, element):
                 raise InvalidInputError(f"{axis} cannot shift {kind} #{element}: {reason}")
 
 

@@ -254,7 +254,9 @@ class Channels:
             values = np.array([shift.number(entry.name) for shift in shifts if make], float)
             shifted = np.flatnonzero(values != entry.nominal)
             if len(shifted):
-                channel = make(values[shifted], [seeds[world] for world in shifted], spaces)
+                channel = make(
+                    values[shifted], [seeds[world] for world in shifted.tolist()], spaces
+                )
                 place = np.full(len(shifts), -1)
                 place[shifted] = np.arange(len(shifted))
                 self._parts.append((place, channel))

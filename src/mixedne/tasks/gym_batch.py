@@ -149,7 +149,7 @@ class GymnasiumWorlds(Worlds):
     ) -> None:
         """One environment per (shift, seed); ``drawn``: one that can make pictures."""
         super().__init__(task, cases)
-        options = {"render_mode": "rgb_array"} if drawn else {}
+        options: dict[str, Any] = {"render_mode": "rgb_array"} if drawn else {}
         self._envs = [
             make_env(task, shift.only("model", "task"), **options) for shift in self.shifts
         ]

@@ -55,7 +55,8 @@ class State(NamedTuple):
     @property
     def finite(self) -> Mask:
         """(n,) whether positions and velocities are numbers."""
-        return np.isfinite(self.qpos).all(axis=1) & np.isfinite(self.qvel).all(axis=1)
+        state = np.concatenate([self.qpos, self.qvel], axis=1)
+        return np.asarray(np.isfinite(state).all(axis=1))
 
 
 @dataclass(frozen=True)

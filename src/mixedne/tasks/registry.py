@@ -85,14 +85,15 @@ def resolve_task(name: str) -> Task:
         actions = _flat_box(full_name, "actions", env.action_space)
         if not actions.is_bounded():
             raise InvalidInputError(f"the actions of {full_name} must be bounded, not {actions}")
-        stem, version, steps = full_name, None, EPISODE_STEPS
+        stem, version = full_name, ""
+        steps: int | None = EPISODE_STEPS
         if name != "toy":
             spec = gym.spec(full_name) if env.spec is None else env.spec
             module, colon, _ = full_name.rpartition(":")
             stem, _, version = (module + colon + spec.id).rpartition("-v")
             steps = spec.max_episode_steps
         return Task(
-            name=stem or str(version),
+            name=stem or version,
             version=f"v{version}" if stem and version else None,
             max_episode_steps=steps,
             observation_size=observations.shape[0],

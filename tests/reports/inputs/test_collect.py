@@ -459,9 +459,8 @@ def test_a_report_shows_the_number_that_a_search_chose_by(tmp_path: Path) -> Non
         own = table.filter(mass=1.0).head(3).with_columns(episode_seed=pl.Series(seeds))
         # Later the run was evaluated in other worlds, and with other episodes.
         other = own.with_columns(pl.lit(5.0).alias("mass[torso]"), pl.lit(1e6).alias("return"))
-        write_table(
-            pl.concat([table, other, own], how="diagonal"), folder / "evaluation.parquet", "1"
-        )
+        rows = pl.concat([table, other, own], how="diagonal")
+        write_table(rows, folder / "evaluation.parquet")
         wanted[eta] = own["return"].mean()
         runs.append({"run": name, "configuration": config_of(folder), "evaluations": [grid]})
     (tmp_path / "studies").mkdir()
