@@ -188,8 +188,35 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
     cases: dict[tuple[Any, ...], dict[str, list[PlannedRun]]] = defaultdict(dict)
     for run in runs:
         cases[run.case].setdefault(run.configuration, []).append(run)
-    choices = (_choose(list(candidates.values()), returns) for candidates in cases.values())
-    return [choice for choice in choices if choice is not None]
+    choices = []
+    for candidates in cases.values():
+        scores = {
+            name: sum(returns[run.identifier] for run in group) / len(group)
+            for name, group in candidates.items()
+            if all(isfinite(returns.get(run.identifier, nan)) for run in group)
+        }
+        if not scores:
+            continue
+        best = max(scores, key=lambda name: scores[name])
+        fields, others = (
+            candidates[best][0].fields,
+            [group[0].fields for group in candidates.values()],
+        )
+        searched = [name for name in fields if any(fields[name] != x[name] for x in others)]
+        task = resolve_task(fields["task"]).name
+        choices.append(
+            Choice(
+                case={name: fields[name] for name in CHOICES},
+                candidates=len(scores),
+                chosen={name: fields[name] for name in searched if name != "seed"},
+                mean_return=scores[best],
+                paper=presets.table_values(
+                    fields["agent"], task, fields["delta"], fields["solver"]
+                ),
+                fields=fields,
+            )
+        )
+    return choices
 
 
 def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[PlannedRun]:
@@ -204,32 +231,3 @@ def expected_runs(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     """As many runs as will be reported, before the choice is known: for estimates."""
     first = {run.case: run.fields for run in reversed(runs)}
     return [] if study.search is None else reported_runs(study, first.values())
-
-
-def _choose(
-    candidates: Sequence[Sequence[PlannedRun]], returns: Mapping[str, float]
-) -> Choice | None:
-    scores = [
-        sum(returns[run.identifier] for run in runs) / len(runs)
-        if all(isfinite(returns.get(run.identifier, nan)) for run in runs)
-        else None
-        for runs in candidates
-    ]
-    best = max((score for score in scores if score is not None), default=None)
-    if best is None:
-        return None
-    fields = candidates[scores.index(best)][0].fields
-    searched = [
-        name
-        for name in fields
-        if name != "seed" and any(runs[0].fields[name] != fields[name] for runs in candidates)
-    ]
-    task = resolve_task(fields["task"]).name
-    return Choice(
-        case={name: fields[name] for name in CHOICES},
-        candidates=sum(score is not None for score in scores),
-        chosen={name: fields[name] for name in searched},
-        mean_return=best,
-        paper=presets.table_values(fields["agent"], task, fields["delta"], fields["solver"]),
-        fields=fields,
-    )
