@@ -154,6 +154,9 @@ def test_a_path_need_not_be_text(runs: Path) -> None:
     [
         {"theta": [[0.1, 0.2], [0.1]]},  # of two seeds
         {"omega": [None, None]},
+        {"omega": [[], []], "theta": [[], []]},
+        {"start": [None, None]},
+        {"start_theta": [None, 0.0]},
         {"solver": ["other", "other"]},
         {"inner": ["hot", "hot"]},
     ],

@@ -75,8 +75,9 @@ def _saddle(inputs: Inputs) -> pl.DataFrame | None:
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
             for (*_, solver, inner), case in known.group_by(CASE):
                 steps = np.stack([*case["theta"], *case["omega"]])  # as many in each
-                if (solver, inner) not in style.CASE_STUDY or steps.ndim != 2 or steps.size == 0:
-                    raise ValueError("it is of no known solver, or has no steps")
+                nulls = case.drop("inner").null_count().sum_horizontal().item()
+                if (solver, inner) not in style.CASE_STUDY or nulls or not steps.size:
+                    raise ValueError("it is of no known solver, or has gaps")
             authors = config.get("settings") == "authors"
             tables.append(mark_settings(known, "authors" if authors else "paper"))
     if not tables:
