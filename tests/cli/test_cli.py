@@ -73,18 +73,21 @@ def test_saddle_with_the_authors_settings(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     given = ["saddle", "--settings", "authors", "--steps", "5", "--seeds", "2"]
-    assert main([*given, "--start", "both", "--json", "--out", str(tmp_path / "authors")]) == 0
+    assert main([*given, "--start", "both", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 3 * 2 * 3 * 2
     starts = {(row["objective"], row["start"]): row["start_theta"] for row in rows}
     assert starts["xy-x2y2", "near"] == -0.2
     assert round(starts["x2y2-xy", "near"], 3) == -0.282
     assert {row["inner"] for row in rows} == {None, "coupled"}
-    config = json.loads((tmp_path / "authors" / "config.json").read_text())
-    assert config["settings"] == "authors"
-    cases = [case for case in config["cases"] if "x2y2" in case["objectives"]]
-    rates = {case["solver"]: case["settings"]["learning_rate"] for case in cases}
+    cases = parse([*given, "--objective", "x2y2"]).cases()
+    rates = {case.solver: case.settings.learning_rate for case in cases}
     assert rates == {"gad": 0.05, "eg": 0.1, "mixedne-ld": 0.1}
+    out = tmp_path / "authors"
+    assert main([*given, "--objective", "x2y2", "--solver", "gad", "--out", str(out)]) == 0
+    config = json.loads((out / "config.json").read_text())
+    assert config["settings"] == "authors"
+    assert [case["settings"]["learning_rate"] for case in config["cases"]] == [0.05]
 
     # Options that are given win; the noise scale is also found under its former name.
     frozen = parse([*given, "--inner", "frozen", "--learning-rate", "0.3"]).cases()
