@@ -154,6 +154,7 @@ def rewrite(folder: Path, **changes: Any) -> None:
         (lambda f: rewrite(f, hidden=[64, 64]), "layers.1.bias must have the shape (64,)"),
         (lambda f: rewrite(f, hidden="many"), "sizes of layers must be whole numbers"),
         (lambda f: rewrite(f, hidden=[64.0, 48]), "sizes of layers must be whole numbers"),
+        (lambda f: rewrite(f, hidden=[1] * 1001), "at most 1000 layers"),
         (lambda f: rewrite(f, hidden=[10**9]), "sizes of layers must be whole numbers"),
         (lambda f: rewrite(f, observation_size=True), "sizes of layers must be whole numbers"),
         (lambda f: rewrite(f, layer_norm="yes"), "must be true or false"),

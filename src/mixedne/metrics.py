@@ -89,5 +89,5 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 def last_evaluation(folder: Path) -> list[dict[str, Any]]:
     """The lines of a run's last evaluation, one for each shift."""
-    lines = [line for line in read_metrics(folder) if line["kind"] == "evaluation"]
+    lines = [line for line in read_metrics(folder) if line.get("kind") == "evaluation"]
     return [line for line in lines if line["step"] == lines[-1]["step"]]

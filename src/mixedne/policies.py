@@ -45,6 +45,9 @@ HEADS = {"tanh": 1, "tanh-gaussian": 2, "clipped-gaussian": 2}
 MAX_SIZE = 10**6
 """Larger layers are taken for damage."""
 
+MAX_LAYERS = 1000
+"""More are taken for damage."""
+
 MAX_ACTION = 1e9
 """Larger actions are taken for damage."""
 
@@ -77,6 +80,8 @@ class PolicySpec:
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("head", self.head, HEADS)
+        if len(self.hidden) > MAX_LAYERS:
+            raise InvalidInputError(f"a policy has at most {MAX_LAYERS} layers")
         sizes = (self.observation_size, *self.hidden, len(self.action_low))
         if not all(type(size) is int and 0 < size <= MAX_SIZE for size in sizes):
             raise InvalidInputError(
