@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load, save_file
+from safetensors.numpy import load, save
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.files import digest, read_json, write_beside, write_json
+from mixedne.files import read_json, write_beside, write_json
 from mixedne.names import ACTIVATIONS
 from mixedne.types import LAYER_NORM_EPSILON
 
@@ -200,12 +200,15 @@ class Policy:
 
 def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
     """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest."""
-    stored = folder / f"{name}.safetensors"
-    with write_beside(stored) as temporary:
-        metadata = {"format_version": str(FORMAT_VERSION)}
-        save_file(dict(policy.tensors), temporary, metadata=metadata)
-    document = {"format_version": FORMAT_VERSION, **dataclasses.asdict(policy.spec)}
-    write_json(folder / f"{name}.json", {**document, "safetensors_sha256": digest(stored)})
+    content = save(dict(policy.tensors), {"format_version": str(FORMAT_VERSION)})
+    with write_beside(folder / f"{name}.safetensors") as temporary:
+        temporary.write_bytes(content)
+    document = {
+        "format_version": FORMAT_VERSION,
+        **dataclasses.asdict(policy.spec),
+        "safetensors_sha256": hashlib.sha256(content).hexdigest(),
+    }
+    write_json(folder / f"{name}.json", document)
 
 
 def load_policy(path: str | Path, name: str = "policy") -> Policy:

@@ -29,7 +29,7 @@ from mixedne.config.identity import identifier
 from mixedne.errors import InvalidInputError, parse_json
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.table import read_table
-from mixedne.files import read_json, unfinished_files, write_beside
+from mixedne.files import digest, read_json, unfinished_files, write_beside
 from mixedne.studies.plan import PlannedRun
 
 FORMAT_VERSION = 1
@@ -222,12 +222,6 @@ def _is_whole(path: Path, size: int, expected: str | None) -> bool:
         return expected is None or _digest_at(path, status.st_mtime_ns) == expected
     except OSError:
         return False
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @functools.cache

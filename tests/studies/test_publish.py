@@ -1,0 +1,59 @@
+"""Published runs: small copies that count as finished."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from mixedne.evaluation.grids import Grid
+from mixedne.metrics import FILE, format_line, read_metrics
+from mixedne.studies.folder import StudyFolder, read_finished
+from mixedne.studies.jobs import run_job
+from mixedne.studies.results import results
+from probes.studies import pretend_run
+
+publish = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "publish.py"))["publish"]
+
+MASSES = Grid(mass=(0.5, 1.0), episodes=1)
+
+
+def write_metrics(folder: Path) -> None:
+    checksum, text = 0, ""
+    for step in range(10, 101, 10):
+        for kind in ("training", *(["evaluation"] if step == 50 else [])):
+            line, checksum = format_line({"kind": kind, "step": step}, checksum)
+            text += line
+    (folder / FILE).write_text(text)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> StudyFolder:
+    """A finished run and one that has only begun."""
+    folder = StudyFolder(tmp_path / "source")
+    folder.create()
+    runs = [pretend_run(folder, seed, MASSES) for seed in (0, 1)]
+    write_metrics(folder.run_folder(runs[0]))
+    run_job([runs[0]], [folder.run_folder(runs[0])], lambda *_: None)
+    folder.save_plan("mine", runs)
+    return folder
+
+
+def test_published_runs_count_as_finished(source: StudyFolder, tmp_path: Path) -> None:
+    out = StudyFolder(tmp_path / "out")
+    assert publish(source.path, out.path, every=40) == 1
+    assert publish(source.path, out.path, every=40) == 0
+    [run] = out.runs.iterdir()
+    made = read_finished(run)
+    assert made is not None
+    assert made.trained
+    assert made.evaluations == read_finished(source.runs / run.name).evaluations  # type: ignore[union-attr]
+    assert not (run / "checkpoint").exists()
+    steps = [(line["kind"], line["step"]) for line in read_metrics(run)]
+    assert steps == [("training", 40), ("evaluation", 50), ("training", 80)]
+    assert results(out.path, study="mine").equals(results(source.path, study="mine"))
+
+
+def test_a_damaged_run_is_not_published(source: StudyFolder, tmp_path: Path) -> None:
+    for file in source.runs.glob("*/policy.safetensors"):
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert publish(source.path, tmp_path / "out", every=40) == 0
