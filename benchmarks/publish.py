@@ -3,9 +3,9 @@
     python benchmarks/publish.py STUDY_FOLDER [--out results/reproduction]
 
 Of each run: configuration, policy, evaluation table, and metrics thinned to a training line every
-``--every`` steps. ``finished.json`` is written anew, with the digests of these files. The result is
-a study folder: ``mixedne study --out``, ``mixedne.results`` and ``mixedne report`` read it as it is,
-and count its runs as finished. Runs that are there already are left alone.
+``--every`` steps. ``finished.json`` is written anew, with the digests of these files. The result
+is a study folder: ``mixedne study --out``, ``mixedne.results`` and ``mixedne report`` read it as it
+is, and count its runs as finished. Runs that are there already are left alone.
 """
 
 import argparse
@@ -36,8 +36,9 @@ def publish(source: Path, out: Path, every: int) -> int:
     copied = 0
     for run in sorted((source / "runs").iterdir()):
         made, there = read_finished(run), read_finished(published.runs / run.name)
-        is_new = there is None or not there.evaluations.issuperset(made.evaluations if made else ())
-        if made is not None and not made.damaged and is_new:
+        if made is None or made.damaged or not made.evaluations:
+            continue
+        if there is None or not there.evaluations.issuperset(made.evaluations):
             with new_folder(published.runs / run.name, mark=FINISHED, overwrite=True) as folder:
                 copy_run(run, folder, every)
             copied += 1

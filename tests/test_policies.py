@@ -162,7 +162,7 @@ def rewrite(folder: Path, **changes: Any) -> None:
         (lambda f: rewrite(f, task={}), "the policy's task must be a name"),
         (lambda f: rewrite(f, action_low=["a", "b"]), "is no policy description"),
         (lambda f: rewrite(f, action_low=[[-1], [-2]]), "action_low must be below action_high"),
-        (lambda f: rewrite(f, action_high=[1, 1e300]), "the action box must lie within"),
+        (lambda f: rewrite(f, action_high=[1, 1e10]), "the action box must lie within"),
         (
             lambda f: (f / "policy.json").write_text("[" * 100_000 + "]" * 100_000),
             "is damaged or no JSON file",

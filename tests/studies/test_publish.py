@@ -55,5 +55,5 @@ def test_published_runs_count_as_finished(source: StudyFolder, tmp_path: Path) -
 
 def test_a_damaged_run_is_not_published(source: StudyFolder, tmp_path: Path) -> None:
     for file in source.runs.glob("*/policy.safetensors"):
-        file.write_bytes(file.read_bytes()[:-1] + b"?")
+        file.write_bytes(file.read_bytes()[:-1] + b"\0")
     assert publish(source.path, tmp_path / "out", every=40) == 0
