@@ -181,12 +181,14 @@ def measure(tasks: Sequence[str]) -> UnitCosts:
     """
     from mixedne.training.run import train
 
-    sizes = {"steps": 600, "collect_steps": 100, "update_after": 200, "replay_size": 10_000}
     times: list[float] = []
     with tempfile.TemporaryDirectory(prefix="mixedne-") as place:
         run = train(
             "HalfCheetah-v5",
-            **sizes,
+            steps=600,
+            collect_steps=100,
+            update_after=200,
+            replay_size=10_000,
             inner_growth=100.0,  # K_t is 15 throughout
             updates=15,
             evaluate_every=0,

@@ -110,8 +110,8 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
         agent, preset, delta, formulation, solver = chosen
         if agent == "sac":
             solver, delta = None, 0.0
-        choice = {"agent": agent, "preset": preset, "delta": delta, "solver": solver}
-        choice["formulation"] = formulation if delta else "nr-mdp"
+        choice: dict[str, Any] = {"agent": agent, "solver": solver, "delta": delta}
+        choice |= {"preset": preset, "formulation": formulation if delta else "nr-mdp"}
         used = [pair for pair in block.overrides if pair[0] not in unused_fields(agent, solver)]
         for values in itertools.product(*(values for _, values in used)):
             overrides = dict(zip((name for name, _ in used), values, strict=True))
