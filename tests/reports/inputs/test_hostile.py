@@ -152,8 +152,10 @@ def test_a_path_need_not_be_text(runs: Path) -> None:
     "damage",
     [
         {"theta": [[0.1, 0.2], [0.1]]},  # of two seeds
+        {"seed": [7, 8], "theta": [[0.1], [0.1]], "omega": [[0.1], [0.1]]},  # not as many steps
         {"omega": [None, None]},
         {"omega": [[], []], "theta": [[], []]},
+        {"omega": [[None] * 50, [0.5] * 50]},
         {"start": [None, None]},
         {"start_theta": [None, 0.0]},
         {"solver": ["other", "other"]},
@@ -165,7 +167,7 @@ def test_a_case_study_is_checked(tmp_path: Path, damage: dict[str, list[object]]
     assert whole is not None
     two = whole.filter(pl.col("solver") == "mixedne-ld").head(2)
     none: dict[str, list[object]] = {}
-    for name, changed in (("good", none), ("bad", damage)):
+    for name, changed in (("a good one", none), ("bad", damage)):
         (tmp_path / name).mkdir()
         (tmp_path / name / CONFIG).write_text('{"kind": "saddle"}')
         columns = [
@@ -173,7 +175,8 @@ def test_a_case_study_is_checked(tmp_path: Path, damage: dict[str, list[object]]
         ]
         two.with_columns(columns).write_parquet(tmp_path / name / "paths.parquet")
     report = report_of(tmp_path)
-    assert report.missing == ("The case study in bad has no whole paths.parquet.",)
+    said = "bad/paths.parquet is damaged or does not fit the others and is left out."
+    assert report.missing == (said,)
     assert report.saddle is not None
     assert report.saddle.height == 2
 

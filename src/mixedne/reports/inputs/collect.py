@@ -67,23 +67,23 @@ def _video(path: Path) -> Video:
 
 def _saddle(inputs: Inputs) -> pl.DataFrame | None:
     """The paths of all case studies; of the same case, the first one's."""
-    tables = []
+    together = None
     for folder, config in inputs.saddles.items():
-        name = readable(folder.resolve().name)
-        with inputs.noting(f"The case study in {name} has no whole paths.parquet."):
+        place = f"{readable(folder.resolve().name)}/paths.parquet"
+        with inputs.noting(f"{place} is damaged or does not fit the others and is left out."):
             table = pl.read_parquet((folder / "paths.parquet").read_bytes()).select(PATHS)
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
-            for (*_, solver, inner), case in known.group_by(CASE):
-                steps = np.stack([*case["theta"], *case["omega"]])  # as many in each
-                nulls = case.drop("inner").null_count().sum_horizontal().item()
-                if (solver, inner) not in style.CASE_STUDY or nulls or not steps.size:
-                    raise ValueError("it is of no known solver, or has gaps")
             authors = config.get("settings") == "authors"
-            tables.append(mark_settings(known, "authors" if authors else "paper"))
-    if not tables:
-        return None
-    together = pl.concat(tables, how="vertical_relaxed")
-    return together.unique([*CASE, "seed"], keep="first", maintain_order=True)
+            own = mark_settings(known, "authors" if authors else "paper")
+            both = own if together is None else pl.concat([together, own], how="vertical_relaxed")
+            both = both.unique([*CASE, "seed"], keep="first", maintain_order=True)
+            for (*_, solver, inner), case in (*own.group_by(CASE), *both.group_by(CASE)):
+                steps = np.stack([*case["theta"].to_list(), *case["omega"].to_list()])
+                gaps = case.drop("inner").null_count().sum_horizontal().item() or not steps.size
+                if (solver, inner) not in style.CASE_STUDY or steps.dtype.kind != "f" or gaps:
+                    raise ValueError("it is of no known solver, or has gaps")
+            together = both
+    return together
 
 
 def _missing(inputs: Inputs, runs: pl.DataFrame) -> Iterator[str]:
