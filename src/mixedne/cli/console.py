@@ -1,6 +1,7 @@
 """What is printed: progress and notes on stderr, results on stdout."""
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -101,10 +102,11 @@ def find_modules_here(*tasks: str | None) -> None:
 
 @contextlib.contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Let what the package warns of reach the user as plain notes."""
+    """Let what the package warns of reach the user as plain notes, the same sentence once."""
+    once = functools.cache(lambda sentence: note(f"mixedne: {sentence}"))
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(f"mixedne: {message}")
+        warnings.showwarning = lambda message, *_, **__: once(str(message))
         yield
 
 

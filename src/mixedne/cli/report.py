@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from mixedne.cli.console import print_json
+from mixedne.cli.console import noted_warnings, print_json
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError
 
@@ -40,7 +40,8 @@ class Report:
         from mixedne.reports.inputs.collect import collect
         from mixedne.reports.page import write_page
 
-        report = collect(self.paths, self.title)
+        with noted_warnings():
+            report = collect(self.paths, self.title)
         write_page(report, self.out)
         written = []
         if self.figures is not None:

@@ -93,7 +93,8 @@ class RunFolder:
         self._make(self.checkpoints, exist_ok=True)
         self._take_lock()
         self._is_new_run = is_new_run
-        for path in unfinished_files(self.path, _STEMS):
+        strays = unfinished_files(self.path, _STEMS) + unfinished_files(self.checkpoints, ".+")
+        for path in strays:
             path.unlink(missing_ok=True)
         if is_new_run:
             self._write_config(config)
