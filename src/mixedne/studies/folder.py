@@ -28,7 +28,7 @@ import polars as pl
 from mixedne.config.identity import identifier
 from mixedne.errors import InvalidInputError, parse_json
 from mixedne.evaluation.grids import Grid
-from mixedne.evaluation.table import read_table
+from mixedne.evaluation.table import read_run_table
 from mixedne.files import read_json, unfinished_files, write_beside
 from mixedne.studies.plan import PlannedRun
 
@@ -198,7 +198,7 @@ def read_evaluations(folder: Path) -> pl.DataFrame:
     of an older version and has none, the run's digest of it must.
     """
     path = folder / EVALUATION
-    table, made = read_table(path), read_finished(folder)
+    table, made = read_run_table(folder), read_finished(folder)
     if made and EVALUATION in made.damaged and "checksum" not in pl.read_parquet_metadata(path):
         raise InvalidInputError(f"{path} is not what was written")
     return table
