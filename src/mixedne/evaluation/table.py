@@ -106,6 +106,8 @@ def read_table(path: Path) -> pl.DataFrame:
     )
     try:
         content = path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInputError(f"there is no evaluation table {path}") from None
     except OSError:
         raise damaged from None
     has_seal = _SEAL in content

@@ -159,7 +159,7 @@ def _is_nominal(grid: Document) -> bool:
 
 def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
     """The rows of an evaluation table that say which run and world they are of."""
-    is_run = path.name == "evaluation.parquet" and (path.parent / "policy.json").exists()
+    is_run = path.name == "evaluation.parquet" and (path.parent / "finished.json").exists()
     sound = NO_EPISODES
     place = readable(f"{path.resolve().parent.name}/{path.name}")
     if path.exists():
