@@ -152,7 +152,6 @@ BAD: dict[str, tuple[str, Any]] = {
     },
     "StepNothing": ("step", None),
     "StepObjects": ("step", (np.array([None] * 4), 1.0, False, False, {})),
-    "StepComplex": ("step", (ZEROS * 1j, 1.0, False, False, {})),
     "StepSystemError": ("step", OSError("the simulator is gone")),
 }
 

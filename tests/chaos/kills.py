@@ -73,7 +73,7 @@ class Kills(Family):
 
 
 class StudyKills(Family):
-    """A study whose parent, or a worker, is killed twice; every fifth time under Ray."""
+    """A study whose parent, or a worker, is killed twice; every third time under Ray."""
 
     name, attempts = "study-kills", 20
 
@@ -88,7 +88,7 @@ class StudyKills(Family):
         self.has_ray = importlib.util.find_spec("ray") is not None
 
     def attempt(self, number: int, chance: Random, work: Path) -> str:
-        with_ray = self.has_ray and number % 5 == 4
+        with_ray = self.has_ray and number % 3 == 2
         options = ("--executor", "ray") if with_ray else ()
         out = work / "out"
         self.doing = "with Ray: " if with_ray else ""
