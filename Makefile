@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: quickstart test test-slow check extras peers lock clean
+.PHONY: quickstart test test-slow chaos check extras peers lock clean
 
 quickstart: $(INSTALLED)
 	$(BIN)/mixedne quickstart
@@ -16,6 +16,10 @@ test: check
 
 test-slow: $(INSTALLED)
 	$(BIN)/pytest -n auto --dist loadfile -m slow
+
+# Faults on purpose: kills, damage, full disks and more. It may take two hours.
+chaos: $(INSTALLED)
+	PYTHONPATH=tests $(BIN)/python -m chaos --seed 0
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -1,5 +1,7 @@
 """Lines of metrics: what was altered, lost, repeated or exchanged is found."""
 
+import hashlib
+import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -68,3 +70,15 @@ def test_lost_repeated_and_exchanged_lines_are_found(
     (tmp_path / FILE).write_bytes(b"".join(line + b"\n" for line in changed))
     with pytest.raises(InvalidInputError, match="does not match its checksum"):
         read_metrics(tmp_path)
+
+
+def test_lines_lost_at_the_end_of_a_finished_run_are_found(content: bytes, tmp_path: Path) -> None:
+    mark = {"digests": {FILE: hashlib.sha256(content).hexdigest()}}
+    (tmp_path / "finished.json").write_text(json.dumps(mark))
+    (tmp_path / FILE).write_bytes(content)
+    assert len(read_metrics(tmp_path)) == len(LINES)
+    (tmp_path / FILE).write_bytes(content[: content.rindex(b"{")])
+    with pytest.raises(InvalidInputError, match="it is not what the run was finished with"):
+        read_metrics(tmp_path)
+    (tmp_path / "finished.json").write_text("damaged")
+    assert len(read_metrics(tmp_path)) == len(LINES) - 1

@@ -44,7 +44,8 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
         if durable:
             _synchronise(path.parent)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk names no file
+        if error.errno is not None and not error.filename:  # a full disk names no file
+            error.filename = str(path)
         raise
     finally:
         temporary.unlink(missing_ok=True)

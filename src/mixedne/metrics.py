@@ -1,9 +1,12 @@
 """The lines of ``metrics.jsonl``: each a JSON object that ends in a checksum.
 
 ``crc32`` is that of the line without it, continued from the line before: so altered, lost,
-repeated and exchanged lines are found, but for lines that are lost at the end.
+repeated and exchanged lines are found, but for lines that are lost at the end. In the runs of
+studies these are found, too, by the digest in ``finished.json``.
 """
 
+import contextlib
+import hashlib
 import json
 import math
 import warnings
@@ -12,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, parse_json
 
 FILE = "metrics.jsonl"
 
@@ -79,12 +82,22 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of a run folder's metrics; refuses damaged ones."""
     path = folder / FILE
     try:
-        metrics = parse_metrics(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    metrics = parse_metrics(content)
     if metrics.damage is not None:
         raise InvalidInputError(f"{path} is damaged: {metrics.damage}")
+    if _digest_when_finished(folder) not in (None, hashlib.sha256(content).hexdigest()):
+        raise InvalidInputError(f"{path} is damaged: it is not what the run was finished with")
     return metrics.lines
+
+
+def _digest_when_finished(folder: Path) -> Any:
+    """What ``finished.json`` says of the metrics; None where it is absent, older or damaged."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return parse_json((folder / "finished.json").read_bytes())["digests"][FILE]
+    return None
 
 
 def last_evaluation(folder: Path) -> list[dict[str, Any]]:

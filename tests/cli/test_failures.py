@@ -136,7 +136,7 @@ def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert re.fullmatch(r"mixedne: \[Errno 27\] File too large: '.*table.*\.parquet'", last)
+    assert re.fullmatch(r"mixedne: .*table.*\.parquet cannot be written: File too large", last)
     assert not (tmp_path / "table.parquet").exists()
 
 
@@ -165,7 +165,8 @@ def test_absurd_json_is_refused(
     (tmp_path / "config.json").write_text(f'{{"steps": {text}}}')
     assert main(["evaluate", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert said == f"mixedne: {tmp_path / 'config.json'} is damaged: it is no run's configuration\n"
+    assert said.startswith(f"mixedne: {tmp_path / 'config.json'} is damaged")
+    assert said.count("\n") == 1
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "page.html")]) in (0, 2)
     assert "unexpected" not in capsys.readouterr().err
 

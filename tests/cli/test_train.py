@@ -60,7 +60,7 @@ def test_json_is_one_document(made: tuple[Path, str, str]) -> None:
 def test_the_configuration_is_complete(made: tuple[Path, str, str]) -> None:
     config = json.loads((made[0] / "config.json").read_text())
     fields = {field.name for field in dataclasses.fields(Config)}
-    assert set(config) == fields | {"format_version", "command", "machine", "versions"}
+    assert set(config) == fields | {"format_version", "command", "machine", "versions", "sha256"}
     assert config["command"].startswith("mixedne train ")
     assert config["format_version"] == 1
     assert {"python", "mixedne", "jax", "numpy", "gymnasium", "mujoco"} <= set(config["versions"])
@@ -78,7 +78,7 @@ def test_the_configuration_is_complete(made: tuple[Path, str, str]) -> None:
 def test_every_line_of_metrics_keeps_its_contract(made: tuple[Path, str, str]) -> None:
     lines = read_metrics(made[0])
     for line in lines:
-        assert line["format_version"] == 1
+        assert line["format_version"] == 2
         assert set(line) == (TRAINING if line["kind"] == "training" else EVALUATION)
     training = [line for line in lines if line["kind"] == "training"]
     assert [line["step"] for line in training] == list(range(40, 401, 40))

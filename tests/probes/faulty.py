@@ -80,6 +80,7 @@ MISBEHAVIOUR: dict[str, tuple[str, Any, str]] = {
     "StepRaises": ("step", KeyError("joint"), "raised KeyError: 'joint'"),
     "StepFourValues": ("step", (ZEROS, 1.0, False, {}), "which is not .observation, reward"),
     "StepShape": ("step", (np.zeros((1, 4)), 1.0, False, False, {}), "not 4 numbers"),
+    "StepComplex": ("step", (ZEROS * 1j, 1.0, False, False, {}), "not 4 numbers"),
     "StepRagged": ("step", ([[0.0], []], 1.0, False, False, {}), "not 4 numbers"),
     "StepNaN": ("step", (ZEROS * np.nan, 1.0, False, False, {}), "holds NaN or infinity"),
     "RewardText": (

@@ -99,6 +99,7 @@ def test_copies_count_once_and_new_rows_do(
     assert results(folder.path, more).height == table.height + 3
 
 
+@pytest.mark.filterwarnings("ignore:evaluation tables of an older version")
 def test_damage_is_left_out_with_a_warning(
     made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
 ) -> None:
@@ -174,3 +175,24 @@ def test_other_settings_have_a_row_of_their_own(tmp_path: Path) -> None:
     assert rows == {("gad", ""): 1, ("mixedne-ld", "eta=0.0001"): 1, ("mixedne-ld", "eta=0.001"): 2}
     alike = summarise(results(folder.path), runs[:2])
     assert set(alike["settings"]) == {""}
+
+
+def test_tables_that_were_exchanged_or_lost_are_left_out_with_a_word(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(made[0].path, tmp_path / "out"))
+    one, other, third = (out / "runs" / run.name / "evaluation.parquet" for run in made[1])
+    contents = one.read_bytes(), other.read_bytes()
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+    third.unlink()
+    with pytest.warns(UserWarning, match="left out") as caught:
+        assert results(out).is_empty()
+    said = [str(warning.message) for warning in caught]
+    assert sum("has episodes of another policy than the one beside it" in it for it in said) == 2
+    assert f"there is no evaluation table {third}; its rows are left out" in said
+    with pytest.warns(UserWarning, match="there is no evaluation table"):
+        assert results(third.parent).is_empty()
+    (third.parent / "config.json").unlink()
+    with pytest.warns(UserWarning, match="has no whole config.json; its rows are left out"):
+        assert results(third.parent).is_empty()

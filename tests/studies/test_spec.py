@@ -140,7 +140,9 @@ def test_every_study_that_ships_can_be_read() -> None:
     searches = {f"{form}-search-{agent}" for form in ("paper", "equal") for agent in kinds}
     papers = {"paper-ddpg", "paper-ddpg-one-player", "paper-td3", "paper-vpg"}
     papers |= {"paper-sac", "paper-sac-small"}
-    assert set(named_studies()) == {"smoke", "quickstart", *papers, *searches}
+    parts = ("", "-controls", "-one-player", "-reacher-ant", "-humanoid")
+    ours = {"smoke", "quickstart", "reproduce-td3", *(f"reproduce-ddpg{part}" for part in parts)}
+    assert set(named_studies()) == {*ours, *papers, *searches}
     for name in named_studies():
         study = find_study(name)
         assert study.about

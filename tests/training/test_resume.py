@@ -329,6 +329,25 @@ def test_a_finished_run_is_not_trained_again_in_silence(whole: Path, tmp_path: P
         resume(out)
 
 
+def test_a_finished_run_whose_metrics_lost_their_end_is_refused(
+    whole: Path, tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "run"))
+    lines = (out / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "metrics.jsonl").write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(InvalidInputError, match=r"metrics\.jsonl has lost lines"):
+        resume(out)
+
+
+@pytest.mark.parametrize("name", ["replay.f32", "step-000000000300.safetensors", "lock"])
+def test_a_folder_in_place_of_a_file_is_said(name: str, run: Path) -> None:
+    path = run / "checkpoint" / name
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    with pytest.raises(InvalidInputError, match=f"{name} is a folder and should be a file"):
+        resume(run)
+
+
 def test_a_finished_run_needs_its_checkpoints_no_more(whole: Path, tmp_path: Path) -> None:
     """Those of an earlier version may have another format."""
     out = Path(shutil.copytree(whole, tmp_path / "run"))

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from mixedne.errors import InvalidInputError, first_line, parse_json
+from mixedne.errors import InvalidInputError, first_line
+from mixedne.files import read_json
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 
@@ -115,10 +116,11 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         return _from_stable_baselines(path, trust_pickle)
     policy = load_policy(path)
     config = path / "config.json"
+    is_run = config.exists() or (path / "metrics.jsonl").exists()
     return PolicyHandle(
         name=_readable(path.resolve().name if path.is_dir() else path.stem),
         act=policy,
-        provenance=_read_provenance(config) if config.is_file() else {},
+        provenance=_read_provenance(config) if is_run else {},
         task=policy.spec.task,
         sizes=_sizes(policy),
         fingerprint=_hash_files(policy_files(path)),
@@ -141,14 +143,14 @@ def _hash_files(files: Iterable[Path]) -> str:
 
 def _read_provenance(config: Path) -> dict[str, Any]:
     """What a run's configuration says of its training."""
+    said = read_json(config, warn=False)
     try:
-        said = parse_json(config.read_text())
         said = {**said, "train_seed": said.get("seed")}
         return {
             name: None if said.get(name) is None else kind(said[name])
             for name, kind in PROVENANCE.items()
         }
-    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+    except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 
 

@@ -21,7 +21,7 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import BASIC, Grid, episode_seed
-from mixedne.evaluation.handles import PROVENANCE, PolicyHandle
+from mixedne.evaluation.handles import PROVENANCE, PolicyHandle, find_policy
 from mixedne.files import unfinished_files, write_beside
 from mixedne.shifts import Axis, Shift, is_nominal, shift_axes
 
@@ -106,6 +106,8 @@ def read_table(path: Path) -> pl.DataFrame:
     )
     try:
         content = path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInputError(f"there is no evaluation table {path}") from None
     except OSError:
         raise damaged from None
     has_seal = _SEAL in content
@@ -122,6 +124,22 @@ def read_table(path: Path) -> pl.DataFrame:
         raise InvalidInputError(f"{path} has the format_version {version}, not {FORMAT_VERSION}")
     if not has_seal:
         _warn_of_no_checksum()
+    return table
+
+
+def read_run_table(folder: Path) -> pl.DataFrame:
+    """The evaluation table of a run; refused if it is another run's, or of an earlier policy.
+
+    Beside a policy that is damaged or gone, a table stands by itself.
+    """
+    path = folder / "evaluation.parquet"
+    table = read_table(path)
+    try:
+        here = find_policy(folder).label
+    except InvalidInputError:
+        return table
+    if not table["policy"].drop_nulls().is_in([here]).all():
+        raise InvalidInputError(f"{path} has episodes of another policy than the one beside it")
     return table
 
 

@@ -28,7 +28,7 @@ import polars as pl
 from mixedne.config.identity import identifier
 from mixedne.errors import InvalidInputError, parse_json
 from mixedne.evaluation.grids import Grid
-from mixedne.evaluation.table import read_table
+from mixedne.evaluation.table import read_run_table, read_table
 from mixedne.files import digest, read_json, unfinished_files, write_beside
 from mixedne.studies.plan import PlannedRun
 
@@ -194,12 +194,14 @@ def mark_finished(folder: Path, identifier: str, evaluations: Iterable[str] = ()
 def read_evaluations(folder: Path) -> pl.DataFrame:
     """A run's evaluation table.
 
-    It may have grown since the run was finished, and vouches for itself by its checksum; if it is
-    of an older version and has none, the run's digest of it must.
+    It may have grown since the run was finished: then it vouches for itself by its checksum and by
+    the policy in it; if it is of an older version and has none, the run's digest of it must.
     """
-    path = folder / EVALUATION
-    table, made = read_table(path), read_finished(folder)
-    if made and EVALUATION in made.damaged and "checksum" not in pl.read_parquet_metadata(path):
+    path, made = folder / EVALUATION, read_finished(folder)
+    if made is None or EVALUATION not in made.damaged:
+        return read_table(path)
+    table = read_run_table(folder)
+    if "checksum" not in pl.read_parquet_metadata(path):
         raise InvalidInputError(f"{path} is not what was written")
     return table
 

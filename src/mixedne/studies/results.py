@@ -39,6 +39,7 @@ from mixedne.shifts import is_nominal
 from mixedne.studies.folder import (
     CONFIG,
     EVALUATION,
+    FINISHED,
     UNREADABLE,
     StudyFolder,
     read_config,
@@ -87,17 +88,23 @@ def results(
 
 
 def run_folders(path: Path) -> Iterator[Path]:
-    """The evaluated run folders at a path."""
+    """The run folders at a path that are evaluated, or were: a table may have been lost."""
     if not path.is_dir():
         raise InvalidInputError(f"there is no folder {path}")
-    if (path / "config.json").is_file():
-        inside = [path]
-    else:
-        runs = path / "runs" if (path / "runs").is_dir() else path
-        inside = sorted(runs.iterdir())
-    for folder in inside:
-        if ".damaged-" not in folder.name and (folder / EVALUATION).is_file():
+    if any((path / name).exists() for name in (CONFIG, FINISHED, EVALUATION)):
+        yield path  # whatever it lacks: it was asked for
+        return
+    runs = path / "runs" if (path / "runs").is_dir() else path
+    for folder in sorted(runs.iterdir()):
+        if ".damaged-" in folder.name:
+            continue
+        if (folder / EVALUATION).is_file() or _has_lost_table(folder):
             yield folder
+
+
+def _has_lost_table(folder: Path) -> bool:
+    made = read_finished(folder)
+    return made is not None and EVALUATION in made.damaged
 
 
 def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:

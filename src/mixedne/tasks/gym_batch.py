@@ -91,7 +91,8 @@ class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
     def _check_observation(self, observation: Any) -> None:
         size = self._task.observation_size
         try:
-            numbers = np.asarray(observation, float)
+            is_real = not np.iscomplexobj(observation)  # of which float takes a part
+            numbers = np.asarray(observation, float) if is_real else np.empty(0)
         except (TypeError, ValueError):
             numbers = np.empty(0)
         if numbers.shape != (size,):

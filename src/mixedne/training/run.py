@@ -151,7 +151,7 @@ def train_runs(
             kept = f"the checkpoint at step {min(saved)} is kept, and --resume goes on from it"
         if isinstance(error, OSError):
             place = folders[0].path if len(folders) == 1 else folders[0].path.parent
-            raise TrainingError(f"the run cannot be written to {place}: {error}; {kept}") from None
+            raise _unwritable(error, place, kept) from None
         if not any(run.step for run in runs):
             raise
         step = runs[0].step
@@ -163,6 +163,13 @@ def train_runs(
         for folder in folders:
             folder.close(discard=not has_started)
     return [Run(folder.path, config) for config, folder in zip(configs, folders, strict=True)]
+
+
+def _unwritable(error: OSError, place: Path, kept: str) -> Exception:
+    if isinstance(error, IsADirectoryError):
+        name = error.filename2 or error.filename
+        return InvalidInputError(f"{name} is a folder and should be a file: move it away; {kept}")
+    return TrainingError(f"the run cannot be written to {place}: {error}; {kept}")
 
 
 def check_compatible(configs: Sequence[Config]) -> None:

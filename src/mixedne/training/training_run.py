@@ -65,6 +65,7 @@ class TrainingRun:
         was_finished = resume and self._was_finished()
         if was_finished and self.folder.has_policies(self.state.players):
             read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
+            self._check_end_of_metrics()
             self.step = self.saved = self.config.steps
             self._is_complete = True
             return
@@ -79,6 +80,15 @@ class TrainingRun:
                 self.experience.start()
         self._first = (self.step, self.seconds)
         self._writer.open(self.step)
+
+    def _check_end_of_metrics(self) -> None:
+        """Refuse a finished run whose metrics are shorter than its last checkpoint says."""
+        newest = None
+        with contextlib.suppress(InvalidInputError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of damage or other versions: it is not needed
+            newest = next(load_checkpoints(self.folder.checkpoints), None)
+        if newest is not None and newest.step == self.config.steps:
+            self._writer.check(newest.notes["metrics_size"])
 
     def _was_finished(self) -> bool:
         """Whether the run in the folder came to its end; its checkpoints may be gone since."""

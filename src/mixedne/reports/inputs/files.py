@@ -15,7 +15,7 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from mixedne.errors import InvalidInputError
-from mixedne.evaluation.table import SCHEMA, read_table
+from mixedne.evaluation.table import SCHEMA, read_run_table, read_table
 from mixedne.files import read_json
 from mixedne.reports.inputs import methods
 from mixedne.shifts import PARAMETERS, shift_axes
@@ -159,11 +159,12 @@ def _is_nominal(grid: Document) -> bool:
 
 def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
     """The rows of an evaluation table that say which run and world they are of."""
+    is_run = path.name == "evaluation.parquet" and (path.parent / "finished.json").exists()
     sound = NO_EPISODES
     place = readable(f"{path.resolve().parent.name}/{path.name}")
     if path.exists():
         with inputs.noting(f"{place} is damaged or no evaluation table and is left out."):
-            table = read_table(path)
+            table = read_run_table(path.parent) if is_run else read_table(path)
             axes = [pl.col(str(axis)) for axis in shift_axes(table.columns)]
             shifted = (column.is_null() | column.is_finite() for column in axes)
             sound = table.drop_nulls(["run", "task"]).filter(*shifted)
