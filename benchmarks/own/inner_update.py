@@ -35,7 +35,6 @@ from mixedne.training.run import hold_to_one_thread
 from mixedne.training.updates import OffPolicyUpdater, RunInputs
 from mixedne.versions import versions
 
-
 CYCLE = 10
 """Outer steps that are timed together; the best of these suffers least from busy neighbours."""
 
