@@ -179,7 +179,7 @@ class Environments(Family):
         latest = {"reset": 12, "step": 100} if trained else {"reset": 1, "step": 10}
         when = chance.choice((1, chance.randint(1, latest[where])))
         task = f"Chaos{name}{when}-v0"
-        kind = type("Late", (Late,), {"where": where, "when": when, "what": what})
+        kind: Any = type("Late", (Late,), {"where": where, "when": when, "what": what})
         gym.register(task, kind, max_episode_steps=10)
         try:
             if not trained:
