@@ -131,6 +131,10 @@ def different(found: Any, whole: Any) -> str:
     if isinstance(found, list | tuple) and len(found) == len(whole):
         pairs = zip(found, whole, strict=True)
         return "\n".join(different(a, b) for a, b in pairs if a != b)
+    if isinstance(found, str) and isinstance(whole, str):
+        pairs = zip(found, whole, strict=False)
+        start = max(0, next((at for at, (a, b) in enumerate(pairs) if a != b), 0) - 50)
+        found, whole = found[start:], whole[start:]
     return f"{str(found)[:200]} instead of {str(whole)[:200]}"
 
 

@@ -59,7 +59,11 @@ def make_study(file: Path, out: Path) -> None:
 
 def outcome(run: Path) -> dict[str, Any]:
     """What a run gave, whatever else lies in its folder."""
-    return {name: value for name, value in results(run).items() if name != "files"}
+    found = {name: value for name, value in results(run).items() if name != "files"}
+    return {
+        name: json.loads(value) if name.endswith(".json") else value
+        for name, value in found.items()
+    }
 
 
 def table_of(path: Path) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from mixedne.evaluation import table
 from mixedne.studies import folder as study_folder
 from mixedne.studies import local
 from mixedne.training import run as training
-from mixedne.training import updates
+from mixedne.training.updates import make_updater
 from probes.studies import InProcess
 
 UNFINISHED = "unfinished"
@@ -104,7 +104,7 @@ def command(*arguments: str | Path) -> Answer:
 @contextlib.contextmanager
 def one_process() -> Iterator[None]:
     """Let studies run in this process, and runs with equal settings be compiled once."""
-    compiled = functools.cache(updates.make_updater)
+    compiled = functools.cache(make_updater)
     with (
         mock.patch.object(local, "LocalExecutor", InProcess),
         mock.patch.object(training, "make_updater", compiled),

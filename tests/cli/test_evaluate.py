@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from mixedne.cli.main import main
+from mixedne.files import write_json
 from mixedne.policies import save_policy
 from probes.commands import COMMAND, mixedne
 from probes.policies import random_policy
@@ -213,3 +214,20 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
     assert said.err.count("\n") == 1
     assert message in said.err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_whose_configuration_is_damaged_or_gone_is_refused(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rows would not say, or say wrongly, how it was trained."""
+    config = run / "config.json"
+    document = json.loads(config.read_text())
+    write_json(config, document)
+    text = config.read_text()
+    (run / "metrics.jsonl").touch()
+    for damaged in (text.replace('"seed": 7', '"seed": 8'), '{"head": "tanh"}', None):
+        config.unlink() if damaged is None else config.write_text(damaged)
+        assert main(["evaluate", str(run), "--episodes", "1"]) == 2
+        assert capsys.readouterr().err.startswith(f"mixedne: {config} ")
+    write_json(config, document)
+    assert main(["evaluate", str(run), "--episodes", "1"]) == 0

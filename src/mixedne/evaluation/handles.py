@@ -145,6 +145,8 @@ def _read_provenance(config: Path) -> dict[str, Any]:
     """What a run's configuration says of its training."""
     said = read_json(config, warn=False)
     try:
+        if "agent" not in said:
+            raise ValueError("a file of another kind")
         said = {**said, "train_seed": said.get("seed")}
         return {
             name: None if said.get(name) is None else kind(said[name])

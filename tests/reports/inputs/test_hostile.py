@@ -12,7 +12,7 @@ from polars.exceptions import PanicException
 
 from mixedne.cli.main import main
 from mixedne.errors import InvalidInputError
-from mixedne.files import write_table
+from mixedne.files import write_json, write_table
 from mixedne.reports.inputs import files
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.page import write_page
@@ -85,6 +85,7 @@ NO_CURVE = f"bad/{METRICS} is damaged: its learning curve is left out."
         (lambda run: (run / METRICS).write_bytes(b"\xff\xfe\n"), NO_CURVE),
         (lambda run: (run / METRICS).write_text("[" * 100_000 + "\n"), NO_CURVE),
         (as_folder(METRICS), NO_CURVE),
+        (as_folder(CONFIG), NO_CONFIG),
         (as_folder(TABLE), NO_TABLE),
         (lambda run: (run / TABLE).write_bytes(b""), NO_TABLE),
         (with_column("delta", "text"), NO_TABLE),
@@ -213,3 +214,15 @@ def test_the_command_says_it_in_a_sentence(runs: Path, capsys: pytest.CaptureFix
     assert main(["report", str(runs), "--out", str(page)]) == 0
     assert f"missing: {NO_TABLE}" in capsys.readouterr().err
     assert page.exists()
+
+
+def test_a_file_of_another_kind_is_no_configuration(runs: Path) -> None:
+    write_json(runs / "bad" / CONFIG, {"format_version": 1, "task": "Hopper-v5", "head": "tanh"})
+    sentence = "bad has a config.json of another kind and is left out."
+    assert sentence in report_of(runs).missing
+
+
+def test_a_study_without_its_plan_says_so(runs: Path) -> None:
+    (runs.parent / "studies").mkdir()
+    sentence = "The study's plan is gone: whether runs are lacking is not known."
+    assert sentence in report_of(runs.parent).missing

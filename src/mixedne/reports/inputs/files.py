@@ -92,9 +92,11 @@ def _find_file(path: Path, found: Inputs) -> bool:
 
 def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
     """A run, a case study, a study, or a folder that holds some of these."""
-    if (path / "config.json").is_file():
+    if _is_run(path):
         return _find_config(path, found)
     plans = sorted((path / "studies").glob("*.json"))
+    if (path / "studies").is_dir() and not plans and any((path / "runs").glob("*")):
+        found.problems.append("The study's plan is gone: whether runs are lacking is not known.")
     for file in (it for it in plans if not it.stem.endswith("-chosen")):
         with found.noting(f"The plan {readable(file.name)} cannot be read and is left out."):
             found.plans.append(_plan(path, file, found))
@@ -103,11 +105,16 @@ def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
     for child in (child for place in places for child in sorted(place.iterdir())):
         if child.is_file():
             seen |= _find_file(child, found)
-        elif (child / "config.json").is_file() and ".damaged-" not in child.name:
+        elif _is_run(child) and ".damaged-" not in child.name:
             seen |= _find_config(child, found)
         elif below and (child / "studies").is_dir():
             seen |= _find_folder(child, found, below=False)
     return seen
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a folder is a run or a case study, or was before it lost its ``config.json``."""
+    return any((path / name).exists() for name in ("config.json", "metrics.jsonl"))
 
 
 def _find_config(path: Path, found: Inputs) -> bool:
@@ -117,7 +124,7 @@ def _find_config(path: Path, found: Inputs) -> bool:
         config = read_json(path / "config.json", warn=False)
         if config.get("kind") == "saddle":
             found.saddles[path] = config
-        elif methods.is_sensible(config):
+        elif "agent" in config and methods.is_sensible(config):
             found.runs.setdefault(path.resolve(), config)
             found.videos += sorted(path.glob("*.mp4"))
         else:
