@@ -9,6 +9,7 @@ is, and count its runs as finished. Runs that are there already are left alone.
 """
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 
@@ -32,7 +33,10 @@ def publish(source: Path, out: Path, every: int) -> int:
     published = StudyFolder(out)
     published.create()
     for plan in sorted((source / "studies").glob("*.json")):
-        shutil.copyfile(plan, published.studies / plan.name)
+        text = plan.read_text()
+        typed = json.dumps(json.loads(text)["command"])  # with a path of this machine
+        text = text.replace(typed, json.dumps(f"mixedne study {plan.stem}"), 1)
+        (published.studies / plan.name).write_text(text)
     copied = 0
     for run in sorted((source / "runs").iterdir()):
         made, there = read_finished(run), read_finished(published.runs / run.name)

@@ -34,7 +34,7 @@ def source(tmp_path: Path) -> StudyFolder:
     runs = [pretend_run(folder, seed, MASSES) for seed in (0, 1)]
     write_metrics(folder.run_folder(runs[0]))
     run_job([runs[0]], [folder.run_folder(runs[0])], lambda *_: None)
-    folder.save_plan("mine", runs)
+    folder.save_plan("mine", runs, "mixedne study mine --out /home/somebody")
     return folder
 
 
@@ -42,6 +42,7 @@ def test_published_runs_count_as_finished(source: StudyFolder, tmp_path: Path) -
     out = StudyFolder(tmp_path / "out")
     assert publish(source.path, out.path, every=40) == 1
     assert publish(source.path, out.path, every=40) == 0
+    assert "somebody" not in (out.studies / "mine.json").read_text()
     [run] = out.runs.iterdir()
     made = read_finished(run)
     assert made is not None
