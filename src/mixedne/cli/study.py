@@ -125,24 +125,28 @@ class Study:
         """Do it, and print the results."""
         from mixedne.studies.folder import StudyFolder
         from mixedne.studies.results import results, summarise
+        from mixedne.studies.scheduler import run_study
 
         folder = StudyFolder(self.out or Path())
-        make_executor = None
+        make_executor = local_executor(spec, folder, self.workers)
         if self.executor == "ray":
             from mixedne.studies.ray import RayExecutor, check_address, find_ray
 
             find_ray()
             check_address(self.address)
             make_executor = functools.partial(RayExecutor, folder, self.address, self.workers)
-        started = time.monotonic()
-        outcome = run_with_progress(
-            spec,
-            folder,
-            make_executor or local_executor(spec, folder, self.workers),
-            retries=self.retries,
-            retrain_damaged=self.retrain_damaged,
-            command=["mixedne", *sys.argv[1:]],
-        )
+        started, command = time.monotonic(), shlex.join(["mixedne", *sys.argv[1:]])
+        with in_foreground(resume=command):
+            outcome = run_study(
+                spec,
+                folder,
+                make_executor,
+                retries=self.retries,
+                retrain_damaged=self.retrain_damaged,
+                command=command,
+                display=study_tables.show_progress,
+                log=note,
+            )
         seconds = time.monotonic() - started
         plan = f"{spec.name}-reported" if spec.search else spec.name
         with noted_warnings():
@@ -194,21 +198,24 @@ class Quickstart:
 
         from mixedne.studies.folder import StudyFolder
         from mixedne.studies.results import results
+        from mixedne.studies.scheduler import run_study
         from mixedne.studies.spec import find_study
 
         spec = find_study("quickstart").select(seeds=self.seeds, steps=self.steps)
         new = (Path(f"quickstart-{number}".removesuffix("-1")) for number in count(1))
         folder = StudyFolder(self.out or next(path for path in new if not path.exists()))
-        options = ["--seeds", str(self.seeds), "--steps", str(self.steps), "--out"]
-        options.append(str(folder.path))
-        outcome = run_with_progress(
-            spec,
-            folder,
-            local_executor(spec, folder, self.workers),
-            retries=1,
-            command=["mixedne", "study", spec.name, *options],
-            resume=["mixedne", "quickstart", *options],
-        )
+        out = shlex.quote(str(folder.path))
+        command = f"quickstart --seeds {self.seeds} --steps {self.steps} --out {out}"
+        with in_foreground(resume=f"mixedne {command}"):
+            outcome = run_study(
+                spec,
+                folder,
+                local_executor(spec, folder, self.workers),
+                retries=1,
+                command=f"mixedne study {command}",
+                display=study_tables.show_progress,
+                log=note,
+            )
         raise_failures(spec, folder, outcome)
 
         from mixedne.reports.inputs.collect import collect
@@ -248,36 +255,14 @@ def local_executor(
     return functools.partial(LocalExecutor, folder, folder.log(spec.name), workers or cores())
 
 
-def run_with_progress(
-    spec: "Spec",
-    folder: "StudyFolder",
-    make_executor: "Callable[[], Executor]",
-    *,
-    retries: int,
-    retrain_damaged: bool = False,
-    command: Sequence[str],
-    resume: Sequence[str] | None = None,
-) -> "Outcome":
-    """Run a study with progress on stderr.
-
-    ``command`` is what the user typed, for the plan; after Ctrl-C it is shown, or ``resume``.
-    """
-    from mixedne.studies.scheduler import run_study
-
+@contextlib.contextmanager
+def in_foreground(*, resume: str) -> Iterator[None]:
+    """Leave stdout to the results; after Ctrl-C, say which command goes on."""
     try:
         with noted_warnings(), signals_as_interrupt(), stdout_for_results():
-            return run_study(
-                spec,
-                folder,
-                make_executor,
-                retries=retries,
-                retrain_damaged=retrain_damaged,
-                command=shlex.join(command),
-                display=study_tables.show_progress,
-                log=note,
-            )
+            yield
     except KeyboardInterrupt:
-        note(f"stopped; go on with: {shlex.join(resume or command)}")
+        note(f"stopped; go on with: {resume}")
         raise
 
 

@@ -74,14 +74,12 @@ def expand(study: Study) -> list[PlannedRun]:
     """The runs of a study; of a search, those that are compared."""
     search = study.search
     evaluations = study.evaluations if search is None else (search.evaluation,)
-    found: dict[str, PlannedRun] = {}
-    order: dict[str, int] = {}
+    found: dict[str, tuple[int, PlannedRun]] = {}
     for block in study.runs:
         for fields in _configurations(block):
             for place, seed in enumerate(block.seeds if search is None else search.seeds):
                 run = PlannedRun({**fields, "seed": seed}, evaluations)
-                found.setdefault(run.identifier, run)
-                order.setdefault(run.identifier, place)
+                found.setdefault(run.identifier, (place, run))
             if len(found) > MAX_RUNS:
                 raise InvalidInputError(f"{block.place}: more than {MAX_RUNS} runs")
     for block in study.runs:  # a search would otherwise find a bad shift only at its end
@@ -89,7 +87,7 @@ def expand(study: Study) -> list[PlannedRun]:
             for task, grid in itertools.product(map(resolve_task, block.tasks), study.evaluations):
                 check_axes(task, [axis for axis, _ in grid.axes])
     # Seed by seed: a study that is stopped early has some runs of every kind.
-    return sorted(found.values(), key=lambda run: order[run.identifier])
+    return [run for _, run in sorted(found.values(), key=lambda pair: pair[0])]
 
 
 def _configurations(block: Block) -> Iterator[dict[str, Any]]:

@@ -41,6 +41,7 @@ from mixedne.studies.folder import (
     EVALUATION,
     FINISHED,
     UNREADABLE,
+    Finished,
     StudyFolder,
     read_config,
     read_evaluations,
@@ -98,13 +99,9 @@ def run_folders(path: Path) -> Iterator[Path]:
     for folder in sorted(runs.iterdir()):
         if ".damaged-" in folder.name:
             continue
-        if (folder / EVALUATION).is_file() or _has_lost_table(folder):
+        made = read_finished(folder) or Finished()
+        if (folder / EVALUATION).is_file() or EVALUATION in made.damaged:
             yield folder
-
-
-def _has_lost_table(folder: Path) -> bool:
-    made = read_finished(folder)
-    return made is not None and EVALUATION in made.damaged
 
 
 def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:
@@ -205,21 +202,18 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
         if not scores:
             continue
         best = max(scores, key=lambda name: scores[name])
-        fields, others = (
-            candidates[best][0].fields,
-            [group[0].fields for group in candidates.values()],
-        )
+        fields = candidates[best][0].fields
+        others = [group[0].fields for group in candidates.values()]
         searched = [name for name in fields if any(fields[name] != x[name] for x in others)]
         task = resolve_task(fields["task"]).name
+        paper = presets.table_values(fields["agent"], task, fields["delta"], fields["solver"])
         choices.append(
             Choice(
                 case={name: fields[name] for name in CHOICES},
                 candidates=len(scores),
                 chosen={name: fields[name] for name in searched if name != "seed"},
                 mean_return=scores[best],
-                paper=presets.table_values(
-                    fields["agent"], task, fields["delta"], fields["solver"]
-                ),
+                paper=paper,
                 fields=fields,
             )
         )
