@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from mixedne.cli import study_tables
-from mixedne.cli.console import noted_warnings, print_json, print_table
+from mixedne.cli.console import duration, noted_warnings, print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 
@@ -119,7 +119,11 @@ class Study:
         study_tables.print_runs(spec, runs, reported)
         print(f"{whole.runs} runs, {finished} of them finished")
         stages = 2 if left and reported else 1  # what is reported has to wait for the choice
-        print(study_tables.effort_in_words(rest, workers, stages))
+        print(
+            f"to do: {rest.runs} runs, {rest.steps:,} steps, {rest.inner_updates:,} inner updates, "
+            f"{rest.episodes:,} episodes of evaluation, about {rest.seconds / 3600:.3g} "
+            f"core-hours: {duration(rest.elapsed(workers, stages=stages))} with {workers} workers"
+        )
 
     def run_and_print(self, spec: "Spec") -> None:
         """Do it, and print the results."""

@@ -110,9 +110,10 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
             solver, delta = None, 0.0
         choice: dict[str, Any] = {"agent": agent, "solver": solver, "delta": delta}
         choice |= {"preset": preset, "formulation": formulation if delta else "nr-mdp"}
-        used = [pair for pair in block.overrides if pair[0] not in unused_fields(agent, solver)]
-        for values in itertools.product(*(values for _, values in used)):
-            overrides = dict(zip((name for name, _ in used), values, strict=True))
+        useless = unused_fields(agent, solver)
+        used = {name: values for name, values in block.overrides if name not in useless}
+        for values in itertools.product(*used.values()):
+            overrides = dict(zip(used, values, strict=True))
             key = repr((task, choice, overrides))
             if key in seen:
                 continue
@@ -130,8 +131,7 @@ def group_runs(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:
     for run in runs:
         key = run.identifier
         if run.fields["agent"] == "vpg":
-            grids = [grid.to_json() for grid in run.evaluations]
-            key = json.dumps([compile_key(run.fields), grids])
+            key = json.dumps([compile_key(run.fields), run.to_json()["evaluations"]])
         group = open_groups.get(key)
         if group is None or len(group) == LANES:
             group = open_groups[key] = []

@@ -21,7 +21,8 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.config import SETTINGS, Config, presets
+from mixedne.config import SETTINGS, presets
+from mixedne.config.config import DEFAULTS
 from mixedne.config.identity import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice, parse_json
 from mixedne.evaluation.grids import episode_seed
@@ -68,7 +69,8 @@ def results(
     for name in settings:
         check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
-    added = {name: _setting_type(name) for name in settings if name not in SCHEMA}
+    new = {name: DEFAULTS[name] for name in settings if name not in SCHEMA}
+    added = {name: pl.Float64 if x is None else pl.Series([x]).dtype for name, x in new.items()}
     known = {"identifier": pl.String, **added}
     tables = [pl.DataFrame(schema={**SCHEMA, **known})]
     for folder in (folder for path in paths for folder in run_folders(Path(path))):
@@ -137,12 +139,6 @@ def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
         for names in [differing(run.fields for run in group)]
         for run in group
     }
-
-
-def _setting_type(name: str) -> Any:
-    """The type of a column for a field of the configuration."""
-    default = Config.__dataclass_fields__[name].default
-    return pl.Float64 if default is None else pl.Series([default]).dtype
 
 
 def _planned(paths: Iterable[Path], study: str) -> set[str]:
