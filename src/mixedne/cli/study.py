@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import os
 import shlex
 import signal
@@ -10,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -132,13 +132,17 @@ class Study:
         from mixedne.studies.scheduler import run_study
 
         folder = StudyFolder(self.out or Path())
-        make_executor = local_executor(spec, folder, self.workers)
+        make_executor: Callable[[], Executor]
         if self.executor == "ray":
             from mixedne.studies.ray import RayExecutor, check_address, find_ray
 
             find_ray()
             check_address(self.address)
-            make_executor = functools.partial(RayExecutor, folder, self.address, self.workers)
+            make_executor = partial(RayExecutor, folder, self.address, self.workers)
+        else:
+            from mixedne.studies.local import LocalExecutor
+
+            make_executor = partial(LocalExecutor, folder, folder.log(spec.name), self.workers)
         started, command = time.monotonic(), shlex.join(["mixedne", *sys.argv[1:]])
         with in_foreground(resume=command):
             outcome = run_study(
@@ -201,6 +205,7 @@ class Quickstart:
         check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
 
         from mixedne.studies.folder import StudyFolder
+        from mixedne.studies.local import LocalExecutor
         from mixedne.studies.results import results
         from mixedne.studies.scheduler import run_study
         from mixedne.studies.spec import find_study
@@ -214,7 +219,7 @@ class Quickstart:
             outcome = run_study(
                 spec,
                 folder,
-                local_executor(spec, folder, self.workers),
+                partial(LocalExecutor, folder, folder.log(spec.name), self.workers),
                 retries=1,
                 command=f"mixedne study {command}",
                 display=study_tables.show_progress,
@@ -247,16 +252,6 @@ def _print_summary(runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
         rows.append(cells)
     title = f"Return on {table['task'][0]} by mass: mean over runs (and the lowest run)"
     print_table(title, ["trained with", *(f"mass × {mass:g}" for mass in masses)], rows)
-
-
-def local_executor(
-    spec: "Spec", folder: "StudyFolder", workers: int | None
-) -> "Callable[[], Executor]":
-    """What starts worker processes on this machine; without ``workers``, one for each core."""
-    from mixedne.studies.local import LocalExecutor
-    from mixedne.versions import cores
-
-    return functools.partial(LocalExecutor, folder, folder.log(spec.name), workers or cores())
 
 
 @contextlib.contextmanager
