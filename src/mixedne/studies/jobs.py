@@ -100,8 +100,10 @@ def is_being_trained(folder: Path) -> bool:
     try:
         with (folder / "checkpoint" / "lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return not isinstance(error, FileNotFoundError)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
     return False
 
 
