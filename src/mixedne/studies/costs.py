@@ -153,7 +153,7 @@ def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
     if not fields["evaluate_every"]:
         return 0
     shifts = 1
-    if task.nominal_rho is not None:
+    if "rho" in task.axes:
         shifts = len(fields["evaluate_rhos"])
     elif "mass" in task.axes:
         shifts = len(fields["evaluate_masses"])

@@ -111,6 +111,11 @@ class MujocoWorlds(Worlds):
         late = self._physics.time[self.active, 0] < (self.elapsed - 0.5) * self._dt
         return np.asarray(late)
 
+    def drop(self, done: Mask) -> None:
+        """Let these active worlds leave the batch, until the next reset."""
+        super().drop(done)
+        self._progress = self._progress[~done]
+
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints."""
         return self._physics.read["qpos"][world].copy()
@@ -142,9 +147,6 @@ class MujocoWorlds(Worlds):
         self._progress = progress
         terminated = done if self._terminate else np.zeros(len(done), bool)
         return Step(self._spec.observe(state), rewards, terminated, self._time_is_up())
-
-    def _forget(self, done: Mask) -> None:
-        self._progress = self._progress[~done]
 
     def _ids(self) -> NDArray[np.int32] | None:
         """The active worlds, or None for all."""
