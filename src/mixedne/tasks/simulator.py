@@ -132,7 +132,7 @@ class MujocoWorlds(Worlds):
         with no_mujoco_warnings:
             self._physics.start(qpos, qvel)
         state = self._state(slice(None))
-        self._progress = self._spec.progress(state)
+        self._progress: Array = self._spec.progress(state)
         return self._spec.observe(state)
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
