@@ -111,11 +111,6 @@ class MujocoWorlds(Worlds):
         late = self._physics.time[self.active, 0] < (self.elapsed - 0.5) * self._dt
         return np.asarray(late)
 
-    def drop(self, done: Mask) -> None:
-        """Let these active worlds leave the batch, until the next reset."""
-        super().drop(done)
-        self._progress = self._progress[~done]
-
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints."""
         return self._physics.read["qpos"][world].copy()
@@ -132,7 +127,7 @@ class MujocoWorlds(Worlds):
         with no_mujoco_warnings:
             self._physics.start(qpos, qvel)
         state = self._state(slice(None))
-        self._progress: Array = self._spec.progress(state)
+        self._progress = self._spec.progress(state)
         return self._spec.observe(state)
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
@@ -151,6 +146,11 @@ class MujocoWorlds(Worlds):
         self._progress = progress
         terminated = done if self._terminate else np.zeros(len(done), bool)
         return Step(self._spec.observe(state), rewards, terminated, self._time_is_up())
+
+    def drop(self, done: Mask) -> None:
+        """Let these active worlds leave the batch, until the next reset."""
+        super().drop(done)
+        self._progress = self._progress[~done]
 
     def _state(self, rows: NDArray[np.int32] | slice) -> State:
         fields = {name: array[rows] for name, array in self._physics.read.items()}
