@@ -120,10 +120,8 @@ def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]
     unused, further = dict(SOLVERS), itertools.count()
     for solver, label in sorted(((solver or "sac", label) for solver, label in methods), key=place):
         if label not in styles:
-            own = unused.pop(solver, None)
-            styles[label] = (
-                replace(own, label=label) if own else further_style(label, next(further))
-            )
+            look = unused.pop(solver, None) or further_style(label, next(further))
+            styles[label] = replace(look, label=label)
     return styles
 
 

@@ -148,7 +148,7 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
             said = read_json(chosen, warn=False)["choices"]
             choices = [it for it in said if isinstance(it, dict)]
     nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
-    tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
+    tried_several = any(map(methods.differing_settings, methods.by_case(runs).values()))
     command = methods.study_command(document, path)
     compares = chosen.exists() or (nominal and tried_several)
     return PlanInput(readable(file.stem), path, runs, evaluations, command, choices, compares)
