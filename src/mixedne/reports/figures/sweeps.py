@@ -7,7 +7,7 @@
 - learning curves, against environment steps, inner updates and time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -145,11 +145,13 @@ def _draw(
 
 def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
     """Curves of others, in grey, with the marks of their solvers and the name of their source."""
-    own = map(_with_agent, rows.iter_rows(named=True))
-    words: Iterable[str] = own if with_agent else rows["label"]
-    labels = [f"{label} ({source})" for label, source in zip(words, rows["source"], strict=True)]
-    looks = (style.SOLVERS.get(solver, style.SOLVERS["sac"]) for solver in rows["solver"])
-    styles = {label: replace(look, label=label) for label, look in zip(labels, looks, strict=True)}
+    styles: dict[str, style.Style] = {}
+    labels: list[str] = []
+    for row in rows.iter_rows(named=True):
+        words = _with_agent(row) if with_agent else row["label"]
+        labels.append(f"{words} ({row['source']})")
+        look = style.SOLVERS.get(row["solver"], style.SOLVERS["sac"])
+        styles[labels[-1]] = replace(look, label=labels[-1])
     named = rows.with_columns(pl.Series(CURVE, labels, pl.String))
     return curves_by(CURVE, named, None, styles)
 
