@@ -38,10 +38,6 @@ DTYPES = (
 _NAME = re.compile(r"step-(\d{12,})\.safetensors")
 
 
-class OtherVersionError(Exception):
-    """A checkpoint has another format_version, which is the message."""
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """What a run needs to continue from a step as if it had never stopped."""
@@ -81,12 +77,7 @@ def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
     """All checkpoints that are whole, the newest first; damaged ones bring a warning."""
     for step, path in _checkpoint_files(Path(folder)).items():
         try:
-            checkpoint = _from_bytes(step, path.read_bytes())
-        except OtherVersionError as error:
-            raise InvalidInputError(
-                f"the checkpoint {path} has the format_version {error}, not {FORMAT_VERSION}: its "
-                "run cannot continue with this version of mixedne; start it again in another folder"
-            ) from None
+            version, checkpoint = _from_bytes(step, path.read_bytes())
         except (
             *(SafetensorError, OSError, RecursionError),
             *(ValueError, KeyError, TypeError, AttributeError),
@@ -95,6 +86,12 @@ def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
                 f"the checkpoint {path} is damaged; going back to the one before", stacklevel=2
             )
             continue
+        if version != FORMAT_VERSION:
+            raise InvalidInputError(
+                f"the checkpoint {path} has the format_version {version}, not {FORMAT_VERSION}: "
+                "its run cannot continue with this version of mixedne; start it again in another "
+                "folder"
+            )
         yield checkpoint
 
 
@@ -121,16 +118,14 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
     return save(tensors, metadata)
 
 
-def _from_bytes(step: int, content: bytes) -> Checkpoint:
-    """The checkpoint in a file's content; anything wrong with it raises."""
+def _from_bytes(step: int, content: bytes) -> tuple[str, Checkpoint]:
+    """The format_version and the checkpoint in a file's content; anything wrong with it raises."""
     header_size = int.from_bytes(content[:8], "little")
     metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
-    tensors, version = load(content), metadata["format_version"]
-    if metadata["sha256"] != _digest(step, metadata["notes"], tensors):
+    tensors, notes = load(content), metadata["notes"]
+    if metadata["sha256"] != _digest(step, notes, tensors):
         raise ValueError("the digest is that of other content")
-    if version != FORMAT_VERSION:
-        raise OtherVersionError(version)
-    return Checkpoint(step, tensors, json.loads(metadata["notes"]))
+    return metadata["format_version"], Checkpoint(step, tensors, json.loads(notes))
 
 
 def _digest(step: int, notes: str, tensors: dict[str, NDArray[Any]]) -> str:
