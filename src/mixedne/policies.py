@@ -34,7 +34,7 @@ from safetensors.numpy import load, save
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import read_json, write_beside, write_json
 from mixedne.names import ACTIVATIONS
-from mixedne.types import LAYER_NORM_EPSILON
+from mixedne.types import LAYER_NORM_EPSILON, LOG_DEVIATION_RANGE
 
 FORMAT_VERSION = 1
 """Of the two files; a reader refuses others."""
@@ -189,7 +189,7 @@ class Policy:
         mean, spread = x[:, : spec.action_size], x[:, spec.action_size :]
         if noise is not None and self.is_stochastic:
             if spec.head == "tanh-gaussian":
-                deviation = np.exp(np.clip(spread, np.float32(-20), np.float32(2)))
+                deviation = np.exp(np.clip(spread, *LOG_DEVIATION_RANGE))
             else:
                 deviation = np.sqrt(np.logaddexp(spread, np.float32(0)))
             mean = mean + deviation * np.asarray(noise, np.float32).reshape(mean.shape)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from mixedne.config import Config
-from mixedne.config.identity import command, default_folder, from_json, to_json
+from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.files import read_json, unfinished_files, write_json
 from mixedne.policies import load_policy, save_policy
@@ -36,7 +36,7 @@ _NAMES = ("policy", "adversary")
 _STEMS = "|".join(["config", *_NAMES])
 """What is written beside its place, as a regular expression."""
 
-_PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
+_PACKAGES = ("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
 
 
 class ExistingRunError(InvalidInputError):
@@ -67,7 +67,7 @@ class RunFolder:
     @classmethod
     def default(cls, config: Config, *, resume: bool) -> Self:
         """A fresh folder ``runs/NAME``, ``runs/NAME-2``, …; to resume, the newest of these."""
-        first = default_folder(config)
+        first = Path("runs") / run_name(vars(config))
         numbered = re.compile(re.escape(first.name) + r"(?:-([2-9]|[1-9]\d+))?")
         matches = [numbered.fullmatch(path.name) for path in first.parent.glob("*")]
         newest = max((int(match[1] or 1) for match in matches if match), default=0)

@@ -7,7 +7,6 @@ each other first. Checkpoints are taken between two calls.
 """
 
 import contextlib
-import dataclasses
 import os
 import signal
 import statistics
@@ -176,7 +175,7 @@ def check_compatible(configs: Sequence[Config]) -> None:
     """Refuse runs that cannot be trained together, and evaluations that might never end."""
     if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
         raise InvalidInputError("only runs of vpg can be trained together")
-    first, *others = (compile_key(dataclasses.asdict(config)) for config in configs)
+    first, *others = (compile_key(vars(config)) for config in configs)
     for other in others:
         for name, value in first.items():
             if other[name] != value:
