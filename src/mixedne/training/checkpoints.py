@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.errors import InvalidInputError, check_choice, check_count
 from mixedne.files import unfinished_files, write_beside
 
 FORMAT_VERSION = "3"
@@ -96,11 +96,7 @@ def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
 
 
 def _to_bytes(checkpoint: Checkpoint) -> bytes:
-    if type(checkpoint.step) is not int or checkpoint.step < 0:
-        raise InvalidInputError(
-            f"the step of a checkpoint must be a whole number of at least 0, "
-            f"not {checkpoint.step!r}"
-        )
+    check_count("the step of a checkpoint", checkpoint.step, at_least=0)
     try:
         notes = json.dumps(checkpoint.notes)
     except (TypeError, ValueError) as error:

@@ -23,7 +23,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, check_count
 
 Array = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name, size in self.sizes.items():
-            _check_count(f"the size of {name}", size, at_least=1)
+            check_count(f"the size of {name}", size, at_least=1)
 
     @functools.cached_property
     def columns(self) -> dict[str, slice]:
@@ -99,7 +99,7 @@ class Replay:
         Transitions that were appended after that are forgotten.
         """
         size = _file_size(width, capacity, spare)
-        _check_count("the count of a replay", count, at_least=0)
+        check_count("the count of a replay", count, at_least=0)
         try:
             file = path.open("r+b")
         except OSError as error:
@@ -169,18 +169,11 @@ class Replay:
 
 
 def _file_size(width: int, capacity: int, spare: int) -> int:
-    _check_count("the width of a replay", width, at_least=1)
-    _check_count("the capacity of a replay", capacity, at_least=1)
-    _check_count("the spare rows of a replay", spare, at_least=0)
+    check_count("the width of a replay", width, at_least=1)
+    check_count("the capacity of a replay", capacity, at_least=1)
+    check_count("the spare rows of a replay", spare, at_least=0)
     return (capacity + spare) * width * _DTYPE.itemsize
 
 
 def _map(file: IO[bytes], width: int) -> Array:
     return np.asarray(np.memmap(file, _DTYPE)).reshape(-1, width)
-
-
-def _check_count(name: str, value: int, *, at_least: int) -> None:
-    if type(value) is not int or value < at_least:
-        raise InvalidInputError(
-            f"{name} must be a whole number of at least {at_least}, not {value!r}"
-        )
