@@ -154,7 +154,7 @@ class _Graph:
     def add(
         self,
         operator: str,
-        *inputs: str | NDArray[np.float32] | np.float32,
+        *inputs: str | NDArray[np.floating] | np.float32,
         output: str = "",
         **attributes: Any,
     ) -> str:
@@ -164,7 +164,9 @@ class _Graph:
         names = []
         for value in inputs:
             if not isinstance(value, str):
-                tensor = numpy_helper.from_array(np.array(value), f"tensor{len(self.tensors)}")
+                tensor = numpy_helper.from_array(
+                    np.array(value, np.float32), f"tensor{len(self.tensors)}"
+                )
                 self.tensors.append(tensor)
             names.append(value if isinstance(value, str) else tensor.name)
         name = output or f"value{len(self.nodes)}"
