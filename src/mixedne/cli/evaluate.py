@@ -66,7 +66,7 @@ class Evaluate(ShiftOptions):
     """Measure policies in worlds that differ from the one they were trained in."""
 
     policies: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN|FILE")]
-    """Run folders, policy files, or Stable-Baselines3 files."""
+    """Run folders, policy files, ONNX files, or Stable-Baselines3 files."""
     mass: List = None
     """Factors on all bodies' masses."""
     friction: List = None
@@ -126,7 +126,7 @@ class Watch(ShiftOptions):
     """Record a policy in a world that differs from the one it was trained in."""
 
     policy: Annotated[Path, Positional, arg(metavar="RUN|FILE")]
-    """A run folder, a policy file, or a Stable-Baselines3 file."""
+    """A run folder, a policy file, an ONNX file, or a Stable-Baselines3 file."""
     out: Annotated[Path, arg(metavar="FILE.mp4")]
     """The video."""
     mass: float | None = None

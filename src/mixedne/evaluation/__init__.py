@@ -2,7 +2,8 @@
 
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
-``handles``      which policies: run folders, callables, Stable-Baselines3 files
+``handles``      which policies: run folders, callables, ONNX and Stable-Baselines3 files
+``onnx``         ONNX files, checked before they run
 ``table``        the table's columns; how it is written, read and joined
 ``statistics``   its summaries per shift, over the grid, over seeds and over tasks
 ``estimators``   the numbers in them, for plain arrays

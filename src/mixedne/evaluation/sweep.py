@@ -89,8 +89,9 @@ def evaluate(
 
     Args:
       policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy
-        file or a Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
-        ``observations (n, d) -> actions (n, k)`` in the task's own units.
+        file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``; a
+        :class:`~mixedne.policies.Policy`; any callable ``observations (n, d) -> actions (n, k)``
+        in the task's own units.
       task: name of the task; not needed for policies that know theirs.
       mass: factors on all bodies' masses: one, several, or a grid as on the command line
         (``"0.5:2:16"``, ``"paper"``). So also:
