@@ -24,6 +24,7 @@ except Exception as error:
 from mixedne.shifts import NOMINAL, Shift
 from mixedne.tasks.gym_batch import make_env
 from mixedne.tasks.registry import (
+    BATCHED_TASKS,
     DEFAULT_VERSION,
     JAX_TASKS,
     PAPER_TASKS,
@@ -35,6 +36,7 @@ from mixedne.tasks.simulator import make_worlds
 from mixedne.tasks.task import Step, Task, Worlds, from_unit
 
 __all__ = [
+    "BATCHED_TASKS",
     "DEFAULT_VERSION",
     "JAX_TASKS",
     "NOMINAL",
