@@ -3,6 +3,7 @@
 ``registry``       a task by name
 ``gym_batch``      its Gymnasium environment, checked and shifted
 ``simulator``      many worlds of a task, advancing together
+``sets``           what an uncertainty set means for a task's model
 ``toy``            the paper's toy MDP
 
 Nothing here needs JAX.
