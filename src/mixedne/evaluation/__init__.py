@@ -2,6 +2,7 @@
 
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
+``sets``         uncertainty sets as grids
 ``handles``      which policies: run folders, callables, Stable-Baselines3 files
 ``table``        the table's columns; how it is written, read and joined
 ``statistics``   its summaries per shift, over the grid, over seeds and over tasks
@@ -24,6 +25,7 @@ from mixedne.evaluation.statistics import (
     grid_summary,
     improvement,
     normalise,
+    normalise_to_baseline,
     score_summary,
     seed_means,
     shift_columns,
@@ -42,6 +44,7 @@ __all__ = [
     "improvement_probability",
     "interquartile_mean",
     "normalise",
+    "normalise_to_baseline",
     "score_summary",
     "seed_means",
     "shift_columns",
