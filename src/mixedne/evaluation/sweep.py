@@ -147,9 +147,9 @@ def evaluate(
         grid = add_set(grid, set, task, points, ends)
     elif points is not None or ends is not None:
         raise InvalidInputError("points and ends are those of an uncertainty set: name a set")
-    total = len(handles) * len(grid.shifts()) * grid.episodes
-    found = find_task(handles, task, grid)
+    total = len(handles) * grid.size * grid.episodes
     check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
+    found = find_task(handles, task, grid)
     fingerprint = _fingerprint(handles, found, grid, worlds_at_once)
     store = ChunkStore(out, fingerprint, overwrite=overwrite, join=join)
     done = 0

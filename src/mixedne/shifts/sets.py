@@ -197,8 +197,9 @@ class _Place(NamedTuple):
             yield
         except InvalidInputError as error:
             line = self._line(key, task)
-            words = [self.file, line and f"line {line}", task and f"[tasks.{task}]"]
-            raise InvalidInputError(f"{', '.join(filter(None, words))}: {error}") from None
+            words = [f"line {line}"] if line else []
+            words += [f"[tasks.{task}]"] if task else []
+            raise InvalidInputError(f"{', '.join([self.file, *words])}: {error}") from None
 
     def _line(self, key: str, task: str | None) -> int | None:
         """The line that begins with the key, after the task's header if there is a task."""
