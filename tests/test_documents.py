@@ -26,6 +26,7 @@ from probes.pictures import skip_without_gl
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMENT = re.compile(r"^<!-- run\b", re.MULTILINE)
 MARKED = re.compile(r"^<!-- run\b(.*?)-->\n+```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -56,7 +57,7 @@ def read_block(told: str, language: str, text: str) -> Block:
 
 def read_blocks(document: str) -> list[Block]:
     blocks = [read_block(*found) for found in MARKED.findall(document)]
-    assert len(blocks) == document.count("<!-- run"), "a comment stands before no block"
+    assert len(blocks) == len(COMMENT.findall(document)), "a comment stands before no block"
     return blocks
 
 
@@ -81,7 +82,7 @@ def run_block(block: Block, folder: Path) -> None:
         assert done.returncode == 0, f"mixedne {shlex.join(arguments)}\n{done.stderr}"
 
 
-MARKED_DOCUMENTS = [path for path in DOCUMENTS if "<!-- run" in path.read_text("utf-8")]
+MARKED_DOCUMENTS = [path for path in DOCUMENTS if COMMENT.search(path.read_text("utf-8"))]
 
 
 @pytest.mark.slow
