@@ -14,8 +14,10 @@ from mixedne.errors import InvalidInputError
 from mixedne.tasks import BATCHED_TASKS, PAPER_TASKS, Shift, make_env, resolve_task
 
 CHANNELS = ("observation-noise", "action-delay")
-MUJOCO = ("mass", "friction", "sliding-friction", "noise", "gravity", "damping")
-MUJOCO += ("actuator-strength", *CHANNELS)
+MUJOCO = (
+    *("mass", "friction", "sliding-friction", "noise", "gravity", "damping"),
+    *("actuator-strength", *CHANNELS),
+)
 
 
 def test_the_papers_tasks_are_v5_by_default_and_v4_on_request() -> None:
