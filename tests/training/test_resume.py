@@ -476,7 +476,7 @@ def test_an_environment_that_fails_on_resumption_costs_nothing(
 
     before = contents(run)
     with monkeypatch.context() as patch:
-        patch.setattr(collection, "make_env", lambda task: Mock(reset=reset))
+        patch.setattr(collection, "make_game_env", lambda task, game: Mock(reset=reset))
         with pytest.raises(InvalidInputError, match=r"^no reset today$"):
             train_config(config_of(LANGEVIN), out=run, resume=True)
     assert contents(run) == before

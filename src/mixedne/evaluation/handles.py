@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.files import read_json
+from mixedne.names import STRENGTHS
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 
@@ -29,6 +30,7 @@ PROVENANCE = {
     "solver": str,
     "formulation": str,
     "delta": float,
+    "strength": float,
     "preset": str,
     "train_seed": int,
     "steps": int,
@@ -147,7 +149,8 @@ def _read_provenance(config: Path) -> dict[str, Any]:
     try:
         if "agent" not in said:
             raise ValueError("a file of another kind")
-        said = {**said, "train_seed": said.get("seed")}
+        strength = said.get(STRENGTHS.get(said.get("formulation"), "delta"))
+        said = {**said, "strength": strength, "train_seed": said.get("seed")}
         return {
             name: None if said.get(name) is None else kind(said[name])
             for name, kind in PROVENANCE.items()

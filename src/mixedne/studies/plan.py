@@ -98,7 +98,8 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     Choices that mean nothing together are left out, because they would repeat a run, and so is an
     override that an agent and solver do not use; one that no run uses is refused.
     """
-    unused = [unused_fields(*both) for both in itertools.product(block.agents, block.solvers)]
+    choices = itertools.product(block.agents, block.solvers, block.formulations)
+    unused = [unused_fields(*each) for each in choices]
     for name, _ in block.overrides:
         if all(name in names for names in unused):
             raise InvalidInputError(
@@ -110,9 +111,11 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
         agent, preset, delta, formulation, solver = chosen
         if agent == "sac":
             solver, delta = None, 0.0
-        choice: dict[str, Any] = {"agent": agent, "solver": solver, "delta": delta}
-        choice |= {"preset": preset, "formulation": formulation if delta else "nr-mdp"}
-        used = [pair for pair in block.overrides if pair[0] not in unused_fields(agent, solver)]
+        formulation = formulation if delta else "nr-mdp"
+        needless = unused_fields(agent, solver, formulation)
+        choice: dict[str, Any] = {"agent": agent, "solver": solver, "formulation": formulation}
+        choice |= {"preset": preset, "delta": None if "delta" in needless else delta}
+        used = [pair for pair in block.overrides if pair[0] not in needless]
         for values in itertools.product(*(values for _, values in used)):
             overrides = dict(zip((name for name, _ in used), values, strict=True))
             key = repr((task, choice, overrides))
