@@ -54,12 +54,9 @@ class Comparison:
 
 def our_training(agent: str, solver: str, delta: float | None) -> Case:
     """Our training from end to end; without δ, in RARL."""
-    options = ("--agent", agent, "--solver", solver)
-    if delta is None:
-        rarl = (*options, "--formulation", "rarl")
-        return Case(f"{agent.upper()}, {solver}, RARL", "own/train_speed.py", rarl)
-    options += ("--delta", str(delta))
-    players = "one player" if delta == 0 else f"two players, δ = {delta}"
+    game = ("--formulation", "rarl") if delta is None else ("--delta", str(delta))
+    players = {None: "RARL", 0: "one player"}.get(delta, f"two players, δ = {delta}")
+    options = ("--agent", agent, "--solver", solver, *game)
     return Case(f"{agent.upper()}, {solver}, {players}", "own/train_speed.py", options)
 
 

@@ -84,11 +84,11 @@ def test_td3(formulation: str) -> None:
     for i, s in enumerate(np.asarray(batches.transitions.next_observation[0])):
         seen = s[:-1] if formulation == "separate" else s
         a, b = np.tanh(network(mu, seen)), np.tanh(network(nu, s))
-        branches = {
-            "nr-mdp": lambda a, b: [(1.0, (1 - DELTA) * a + DELTA * b)],
-            "pr-mdp": lambda a, b: [(1 - DELTA, a), (DELTA, b)],
-            "separate": lambda a, b: [(1.0, np.concatenate([a, b]))],
-        }[formulation](a, b)
+        branches = [(1 - DELTA, a), (DELTA, b)]
+        if formulation == "nr-mdp":
+            branches = [(1.0, (1 - DELTA) * a + DELTA * b)]
+        elif formulation == "separate":
+            branches = [(1.0, np.concatenate([a, b]))]
         sums = [0.0, 0.0]
         for j, (weight, action) in enumerate(branches):
             assert batches.normals is not None

@@ -73,7 +73,7 @@ def test_a_stored_transition(name: str) -> None:
     config, task = config_of(name), resolve_task("InvertedPendulum")
     made = Experience(config, task, None)
     made.start()
-    its = {"observation_size": 4 if name == "rarl" else 6, "action_low": (-9, -9)}
+    its: dict[str, Any] = {"observation_size": 4 if name == "rarl" else 6, "action_low": (-9, -9)}
     adversary = random_policy(task.id, seed=1, **its, action_high=(9, 9))
     players = Players(random_policy(task.id), adversary)
     rows, _ = made.play(players, 30, 0, at_random=False)

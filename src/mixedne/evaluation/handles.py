@@ -149,7 +149,7 @@ def _read_provenance(config: Path) -> dict[str, Any]:
     try:
         if "agent" not in said:
             raise ValueError("a file of another kind")
-        strength = said.get(STRENGTHS.get(said.get("formulation"), "delta"))
+        strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
         said = {**said, "strength": strength, "train_seed": said.get("seed")}
         return {
             name: None if said.get(name) is None else kind(said[name])

@@ -53,7 +53,8 @@ def make_game_env(task: Task, game: Game) -> gym.Env[Any, Any]:
     Actions are in the units of ``game.executed``; the reward is the agent's.
     """
     env = game.wrap(make_env(task))
-    env.action_space = gym.spaces.Box(*(end.astype(np.float32) for end in game.executed))
+    low, high = (end.astype(np.float32) for end in game.executed)
+    env.action_space = gym.spaces.Box(low, high)
     if game.unseen:
         env.observation_space = gym.spaces.Box(-np.inf, np.inf, (game.observation_size,), float)
     return env
