@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: quickstart test test-slow chaos check extras peers lock clean
+.PHONY: quickstart test reproduction test-slow chaos check extras peers lock clean
 
 quickstart: $(INSTALLED)
 	$(BIN)/mixedne quickstart
@@ -54,6 +54,11 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate --no-header \
 	  --output-file requirements.lock pyproject.toml
 	rm -rf .venv-lock
+
+# The tables and figures of docs/reproduction.md, from the runs that are kept in results/.
+reproduction: $(INSTALLED)
+	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/mixedne report results/reproduction --out reproduction.html --figures reproduction-figures
 
 clean:
 	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,27 +2,42 @@
 
     python benchmarks/studies.py throughput [--rounds 5] [--runs 4] [--steps 20000]
     python benchmarks/studies.py costs
+    python benchmarks/studies.py simulate [--workers 1000] [--days-between-deaths 1]
 
 The first does the same study with one worker and with two, in turn, and prints how many times the
 throughput two reach; a round's order alternates. Runs are two-player DDPG with MixedNE-LD on
 HalfCheetah with the paper's networks. Start-up and compilation count. The second prints the table
-of docs/studies.md from the unit costs in ``mixedne.studies.costs``.
+of docs/studies.md from the unit costs in ``mixedne.studies.costs``. The third drives the real
+scheduler by a simulated clock: the paper's searches on so many workers, which die now and then; a
+run goes on from its last checkpoint on another worker, and the dead one is back after five minutes.
+It prints how long the searches take, beside the least that is possible.
 """
 
 import argparse
+import heapq
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest import mock
 
-from mixedne.studies.costs import UnitCosts, effort
+from mixedne.studies import scheduler
+from mixedne.studies.costs import UnitCosts, effort, job_seconds
+from mixedne.studies.folder import StudyFolder
 from mixedne.studies.plan import expand
 from mixedne.studies.results import expected_runs
+from mixedne.studies.scheduler import Event, Job
 from mixedne.studies.spec import find_study, named_studies
 
 CORES = (2, 64, 1000)
+
+CHECKPOINTS = 50
+"""In a run of the paper's length."""
+RESTART_SECONDS = 300.0
+"""Until a worker that died is back."""
 
 STUDY = """
 [[runs]]
@@ -75,6 +90,83 @@ def costs() -> None:
         print(f"| `{name}` | {' | '.join([*numbers, *map(_words, times)])} |")
 
 
+class SimulatedWorkers:
+    """An executor whose workers need no time but that of a clock of its own."""
+
+    def __init__(self, workers: int, seconds_between_deaths: float, seed: int) -> None:
+        """A worker dies after a random time, exponentially distributed with this mean."""
+        self._chance, self._mean = random.Random(seed), seconds_between_deaths
+        self._idle = workers
+        self._agenda: list[tuple[float, int, Event | None]] = []  # None: a worker is back
+        self._left: dict[str, float] = {}  # seconds that a run still needs, by name
+        self._count = 0
+        self.clock = self.deaths = self.worked = 0.0
+
+    def monotonic(self) -> float:
+        """The simulated clock, for the scheduler."""
+        return self.clock
+
+    def free(self) -> int:
+        """Idle workers."""
+        return self._idle
+
+    def start(self, job: Job) -> None:
+        """Decide when the job will end, and how."""
+        needed = self._left.get(job.name) or job_seconds(job.runs, UnitCosts())
+        death = self._chance.expovariate(1 / self._mean)
+        self._idle -= 1
+        if death >= needed:
+            self._plan(needed, Event(job, "finished"))
+            return
+        saved = death - death % (job_seconds(job.runs, UnitCosts()) / CHECKPOINTS)
+        self._left[job.name] = needed - saved
+        self._plan(death, Event(job, "failed", error="its worker died"))
+
+    def poll(self, seconds: float) -> list[Event]:
+        """Go to the next thing that happens."""
+        self.clock, _, event = heapq.heappop(self._agenda)
+        if event is not None and event.kind == "failed":
+            self.deaths += 1
+            self._plan(RESTART_SECONDS, None)
+            return [event]
+        self._idle += 1
+        return [] if event is None else [event]
+
+    def stop(self) -> None:
+        """Nothing is running."""
+
+    def _plan(self, seconds: float, event: Event | None) -> None:
+        self._count += 1
+        self.worked += seconds if event else 0.0
+        heapq.heappush(self._agenda, (self.clock + seconds, self._count, event))
+
+
+def simulate(workers: int, days_between_deaths: float) -> None:
+    """Print the makespan of each of the paper's searches, and of all together."""
+    searches = [name for name in named_studies() if name.startswith("paper-search")]
+    plans = {name: expand(find_study(name)) for name in searches}
+    plans["all together"] = [run for plan in plans.values() for run in plan]
+    print("| searches | runs | deaths | given up | hours | least possible | ratio |")
+    print("| --- " * 7 + "|")
+    for name, runs in plans.items():
+        executor = SimulatedWorkers(workers, days_between_deaths * 86_400, seed=0)
+        whole = effort(runs, UnitCosts())
+        least = whole.elapsed(workers, stages=1)
+        with tempfile.TemporaryDirectory() as place, mock.patch.object(scheduler, "time", executor):
+            progress = scheduler.run_jobs(
+                StudyFolder(Path(place)),
+                runs,
+                executor,
+                retries=2,
+                refused={},
+                show=lambda progress: None,
+                longest_first=True,
+            )
+        cells = [f"{len(runs):,}", f"{executor.deaths:.0f}", str(len(progress.failed))]
+        cells += [f"{executor.clock / 3600:.2f}", f"{least / 3600:.2f}"]
+        print(f"| {name} | {' | '.join(cells)} | {executor.clock / least:.3f} |")
+
+
 def _hours(seconds: float) -> str:
     hours = seconds / 3600
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
@@ -91,13 +183,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["throughput", "costs"])
+    parser.add_argument("what", choices=["throughput", "costs", "simulate"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--workers", type=int, default=1000)
+    parser.add_argument("--days-between-deaths", type=float, default=1.0, help="of one worker")
     arguments = parser.parse_args()
     if arguments.what == "costs":
         costs()
+    elif arguments.what == "simulate":
+        simulate(arguments.workers, arguments.days_between_deaths)
     else:
         throughput(arguments.rounds, arguments.runs, arguments.steps)
 

@@ -96,6 +96,10 @@ class TrainingError(RuntimeError):
     """
 
 
+EXPECTED = (InvalidInputError, TrainingError, OSError, MemoryError)
+"""Errors that can happen to a program without a fault: their message alone is shown."""
+
+
 def first_line(error: Exception) -> str:
     """What an error of somebody else's code says, in one line."""
     return str(error).strip().split("\n")[0] or type(error).__name__

@@ -74,6 +74,22 @@ def test_all_is_done_side_by_side(folder: StudyFolder) -> None:
     assert progress.seconds_left == 0
 
 
+def test_the_longest_first_and_again_if_it_fails(folder: StudyFolder) -> None:
+    lengths = (2_000, 5_000, 1_000, 4_000, 3_000)
+    runs = [PlannedRun({**run.fields, "steps": n}) for run, n in zip(RUNS, lengths, strict=True)]
+    started: list[int] = []
+
+    def rule(job: Job, number: int) -> str:
+        started.append(job.runs[0].fields["steps"])
+        return "failed" if (started[-1], number) == (4_000, 1) else "finished"
+
+    run_jobs(
+        folder, runs, Script(rule), retries=2, refused={}, show=lambda _: None, longest_first=True
+    )
+    # 3000 had begun already when 4000 failed.
+    assert started == [5_000, 4_000, 3_000, 4_000, 2_000, 1_000]
+
+
 def test_failures_are_repeated_so_often_and_take_nothing_down(folder: StudyFolder) -> None:
     bad, weak = RUNS[1].name, RUNS[2].name
     script = Script(

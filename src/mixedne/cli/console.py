@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import json
-import math
 import os
 import sys
 import time
@@ -112,15 +111,8 @@ def noted_warnings() -> Iterator[None]:
 
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout; numbers that JSON lacks become null."""
-    print(json.dumps(_finite(document), allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    finite = json.loads(json.dumps(document), parse_constant=lambda _: None)
+    print(json.dumps(finite, allow_nan=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

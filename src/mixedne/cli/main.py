@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from mixedne.cli.streams import note, prepare_streams, silence
-from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.errors import EXPECTED, InvalidInputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def explain(error: BaseException) -> str:
     """An error in one sentence; the traceback of one that nobody expected is kept in a file."""
     if isinstance(error, UnicodeEncodeError):
         return f"{error.object!r} cannot be written as {error.encoding}: choose another name"
-    if isinstance(error, InvalidInputError | TrainingError | OSError | MemoryError):
+    if isinstance(error, EXPECTED):
         return str(error) or "out of memory"
     import tempfile
     import traceback

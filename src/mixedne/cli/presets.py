@@ -1,6 +1,5 @@
 """``mixedne presets``: the paper's hyperparameter tables."""
 
-import itertools
 import textwrap
 from dataclasses import dataclass
 from decimal import Decimal
@@ -38,13 +37,12 @@ class Presets:
 
 def _print_exploration(agent: str) -> None:
     """One row per δ and task, one column per solver."""
-    names: dict[str, dict[str, None]] = {solver: {} for solver in SOLVERS}
-    cells: dict[tuple[float, str], dict[str, dict[str, Any]]] = {}
-    for delta, table in presets.EXPLORATION[agent].items():
-        for task, solver in itertools.product(table, SOLVERS):
-            values = presets.table_values(agent, task, delta, solver) or {}
-            cells.setdefault((delta, task), {})[solver] = values
-            names[solver] |= dict.fromkeys(values)
+    cells = {
+        (delta, task): {s: presets.table_values(agent, task, delta, s) or {} for s in SOLVERS}
+        for delta, table in presets.EXPLORATION[agent].items()
+        for task in table
+    }
+    names = {s: dict.fromkeys(name for row in cells.values() for name in row[s]) for s in SOLVERS}
     rows = [
         [_text(delta), task]
         + [", ".join(_text(row[s].get(name)) for name in names[s]) for s in SOLVERS]

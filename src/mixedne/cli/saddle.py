@@ -133,10 +133,9 @@ class Saddle:
         shown = track(cases, title, console=console, transient=True, disable=plain)
         for number, case in enumerate(shown, 1):
             if plain:
-                of = (
-                    f"{solver_label(case.solver, case.inner)} from {case.start}, {self.seeds} seeds"
-                )
-                note(f"{title} {number}/{len(cases)}: {of}")
+                label = solver_label(case.solver, case.inner)
+                place = f"{title} {number}/{len(cases)}"
+                note(f"{place}: {label} from {case.start}, {self.seeds} seeds")
             runs += experiment.run(case, seeds)
         return tables.results(runs), tables.paths(runs, 100)
 
@@ -216,12 +215,10 @@ class Theorems:
         if self.json:
             print_json([{**asdict(check), "holds": check.holds} for check in checks])
             return
+        words = ["claim", "objective", "condition", "quantity"]
         rows = [
             [
-                check.claim,
-                check.objective,
-                check.condition,
-                check.quantity,
+                *(getattr(check, name) for name in words),
                 f"{check.expected:.4g}",
                 f"{check.measured:.4g} ± {check.tolerance:.1g}",
                 ("holds" if check.holds else "FAILS")
@@ -229,5 +226,5 @@ class Theorems:
             ]
             for check in checks
         ]
-        columns = ["claim", "objective", "condition", "quantity", "claimed", "measured", "verdict"]
+        columns = [*words, "claimed", "measured", "verdict"]
         print_table("Section 4, claim by claim", columns, rows)

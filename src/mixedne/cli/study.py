@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import os
 import shlex
 import signal
@@ -10,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from mixedne.cli import study_tables
-from mixedne.cli.console import noted_warnings, print_json, print_table
+from mixedne.cli.console import duration, noted_warnings, print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 
@@ -119,30 +119,42 @@ class Study:
         study_tables.print_runs(spec, runs, reported)
         print(f"{whole.runs} runs, {finished} of them finished")
         stages = 2 if left and reported else 1  # what is reported has to wait for the choice
-        print(study_tables.effort_in_words(rest, workers, stages))
+        print(
+            f"to do: {rest.runs} runs, {rest.steps:,} steps, {rest.inner_updates:,} inner updates, "
+            f"{rest.episodes:,} episodes of evaluation, about {rest.seconds / 3600:.3g} "
+            f"core-hours: {duration(rest.elapsed(workers, stages=stages))} with {workers} workers"
+        )
 
     def run_and_print(self, spec: "Spec") -> None:
         """Do it, and print the results."""
         from mixedne.studies.folder import StudyFolder
         from mixedne.studies.results import results, summarise
+        from mixedne.studies.scheduler import run_study
 
         folder = StudyFolder(self.out or Path())
-        make_executor = None
+        make_executor: Callable[[], Executor]
         if self.executor == "ray":
             from mixedne.studies.ray import RayExecutor, check_address, find_ray
 
             find_ray()
             check_address(self.address)
-            make_executor = functools.partial(RayExecutor, folder, self.address, self.workers)
-        started = time.monotonic()
-        outcome = run_with_progress(
-            spec,
-            folder,
-            make_executor or local_executor(spec, folder, self.workers),
-            retries=self.retries,
-            retrain_damaged=self.retrain_damaged,
-            command=["mixedne", *sys.argv[1:]],
-        )
+            make_executor = partial(RayExecutor, folder, self.address, self.workers)
+        else:
+            from mixedne.studies.local import LocalExecutor
+
+            make_executor = partial(LocalExecutor, folder, folder.log(spec.name), self.workers)
+        started, command = time.monotonic(), shlex.join(["mixedne", *sys.argv[1:]])
+        with in_foreground(resume=command):
+            outcome = run_study(
+                spec,
+                folder,
+                make_executor,
+                retries=self.retries,
+                retrain_damaged=self.retrain_damaged,
+                command=command,
+                display=study_tables.show_progress,
+                log=note,
+            )
         seconds = time.monotonic() - started
         plan = f"{spec.name}-reported" if spec.search else spec.name
         with noted_warnings():
@@ -193,22 +205,26 @@ class Quickstart:
         check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
 
         from mixedne.studies.folder import StudyFolder
+        from mixedne.studies.local import LocalExecutor
         from mixedne.studies.results import results
+        from mixedne.studies.scheduler import run_study
         from mixedne.studies.spec import find_study
 
         spec = find_study("quickstart").select(seeds=self.seeds, steps=self.steps)
         new = (Path(f"quickstart-{number}".removesuffix("-1")) for number in count(1))
         folder = StudyFolder(self.out or next(path for path in new if not path.exists()))
-        options = ["--seeds", str(self.seeds), "--steps", str(self.steps), "--out"]
-        options.append(str(folder.path))
-        outcome = run_with_progress(
-            spec,
-            folder,
-            local_executor(spec, folder, self.workers),
-            retries=1,
-            command=["mixedne", "study", spec.name, *options],
-            resume=["mixedne", "quickstart", *options],
-        )
+        out = shlex.quote(str(folder.path))
+        command = f"quickstart --seeds {self.seeds} --steps {self.steps} --out {out}"
+        with in_foreground(resume=f"mixedne {command}"):
+            outcome = run_study(
+                spec,
+                folder,
+                partial(LocalExecutor, folder, folder.log(spec.name), self.workers),
+                retries=1,
+                command=f"mixedne study {command}",
+                display=study_tables.show_progress,
+                log=note,
+            )
         raise_failures(spec, folder, outcome)
 
         from mixedne.reports.inputs.collect import collect
@@ -238,46 +254,14 @@ def _print_summary(runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
     print_table(title, ["trained with", *(f"mass × {mass:g}" for mass in masses)], rows)
 
 
-def local_executor(
-    spec: "Spec", folder: "StudyFolder", workers: int | None
-) -> "Callable[[], Executor]":
-    """What starts worker processes on this machine; without ``workers``, one for each core."""
-    from mixedne.studies.local import LocalExecutor
-    from mixedne.versions import cores
-
-    return functools.partial(LocalExecutor, folder, folder.log(spec.name), workers or cores())
-
-
-def run_with_progress(
-    spec: "Spec",
-    folder: "StudyFolder",
-    make_executor: "Callable[[], Executor]",
-    *,
-    retries: int,
-    retrain_damaged: bool = False,
-    command: Sequence[str],
-    resume: Sequence[str] | None = None,
-) -> "Outcome":
-    """Run a study with progress on stderr.
-
-    ``command`` is what the user typed, for the plan; after Ctrl-C it is shown, or ``resume``.
-    """
-    from mixedne.studies.scheduler import run_study
-
+@contextlib.contextmanager
+def in_foreground(*, resume: str) -> Iterator[None]:
+    """Leave stdout to the results; after Ctrl-C, say which command goes on."""
     try:
         with noted_warnings(), signals_as_interrupt(), stdout_for_results():
-            return run_study(
-                spec,
-                folder,
-                make_executor,
-                retries=retries,
-                retrain_damaged=retrain_damaged,
-                command=shlex.join(command),
-                display=study_tables.show_progress,
-                log=note,
-            )
+            yield
     except KeyboardInterrupt:
-        note(f"stopped; go on with: {shlex.join(resume or command)}")
+        note(f"stopped; go on with: {resume}")
         raise
 
 

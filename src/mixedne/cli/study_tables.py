@@ -20,7 +20,6 @@ from mixedne.names import CHOICES
 if TYPE_CHECKING:
     import polars as pl
 
-    from mixedne.studies.costs import Effort
     from mixedne.studies.plan import PlannedRun
     from mixedne.studies.results import Choice
     from mixedne.studies.scheduler import Progress
@@ -30,28 +29,19 @@ CASE = {**{name: name for name in CHOICES}, "delta": "δ"}
 """The choices of a run, as the tables' columns are called."""
 
 
-def effort_in_words(effort: "Effort", workers: int, stages: int) -> str:
-    """An effort in words."""
-    return (
-        f"to do: {effort.runs} runs, {effort.steps:,} steps, {effort.inner_updates:,} inner "
-        f"updates, {effort.episodes:,} episodes of evaluation, about {effort.seconds / 3600:.3g} "
-        f"core-hours: {duration(effort.elapsed(workers, stages=stages))} with {workers} workers"
-    )
-
-
 def print_runs(spec: "Study", runs: "list[PlannedRun]", reported: "list[PlannedRun]") -> None:
     """A plan: one row for each kind of run."""
-    kinds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    kinds: dict[tuple[Any, ...], list[PlannedRun]] = defaultdict(list)
     for run in runs:
-        kinds[*run.case, run.fields["steps"]].append(run.configuration)
+        kinds[*run.case, run.fields["steps"]].append(run)
     rows = [
         {
-            **_case_words(dict(zip(CASE, kind, strict=False))),
-            "steps": f"{kind[-1]:,}",
-            "configurations": str(len(set(each))),
+            **_case_words(each[0].fields),
+            "steps": f"{each[0].fields['steps']:,}",
+            "configurations": str(len({run.configuration for run in each})),
             "runs": str(len(each)),
         }
-        for kind, each in kinds.items()
+        for each in kinds.values()
     ]
     title = f"{spec.name}: {spec.about}" if spec.about else spec.name
     print_rows(title, rows, [*CASE.values(), "steps"])

@@ -86,15 +86,14 @@ class Effort(NamedTuple):
         return max(self.seconds / cores, stages * self.longest)
 
 
-def effort(runs: Iterable[PlannedRun], costs: UnitCosts) -> Effort:
+def effort(runs: Sequence[PlannedRun], costs: UnitCosts) -> Effort:
     """The effort of all runs together."""
-    listed = list(runs)
-    times = [job_seconds(job, costs) for job in group_runs(listed)]
+    times = [job_seconds(job, costs) for job in group_runs(runs)]
     return Effort(
-        runs=len(listed),
-        steps=sum(run.fields["steps"] for run in listed),
-        inner_updates=sum(inner_updates(run.fields) for run in listed),
-        episodes=sum(_episodes(run.evaluations) for run in listed),
+        runs=len(runs),
+        steps=sum(run.fields["steps"] for run in runs),
+        inner_updates=sum(inner_updates(run.fields) for run in runs),
+        episodes=sum(_episodes(run.evaluations) for run in runs),
         seconds=sum(times),
         longest=max(times, default=0.0),
     )
@@ -152,11 +151,9 @@ def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
     """The episodes of the evaluations during training."""
     if not fields["evaluate_every"]:
         return 0
-    shifts = 1
+    shifts = len(fields["evaluate_masses"]) if "mass" in task.axes else 1
     if task.nominal_rho is not None:
         shifts = len(fields["evaluate_rhos"])
-    elif "mass" in task.axes:
-        shifts = len(fields["evaluate_masses"])
     return int(fields["steps"] // fields["evaluate_every"] * shifts * fields["evaluate_episodes"])
 
 

@@ -197,8 +197,8 @@ def read_evaluations(folder: Path) -> pl.DataFrame:
     It may have grown since the run was finished: then it vouches for itself by its checksum and by
     the policy in it; if it is of an older version and has none, the run's digest of it must.
     """
-    path, made = folder / EVALUATION, read_finished(folder)
-    if made is None or EVALUATION not in made.damaged:
+    path, made = folder / EVALUATION, read_finished(folder) or Finished()
+    if EVALUATION not in made.damaged:
         return read_table(path)
     table = read_run_table(folder)
     if "checksum" not in pl.read_parquet_metadata(path):

@@ -15,12 +15,11 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from mixedne.config.identity import WITHOUT_RESULT, command
-from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.errors import EXPECTED, InvalidInputError
 from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import has_evaluation, read_table
@@ -43,9 +42,6 @@ from mixedne.studies.folder import (
 from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import resolve_task
 
-if TYPE_CHECKING:
-    from mixedne.training.run import Status
-
 OnProgress = Callable[[str, int, int], None]
 """Takes the stage (``training`` or ``evaluating``), and its steps or episodes: done and total."""
 
@@ -56,7 +52,7 @@ def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
         run_job(runs, folders, on_progress)
     except Exception as error:
         message, log = f"{type(error).__name__}: {error}", traceback.format_exc()
-        if isinstance(error, InvalidInputError | TrainingError | OSError | MemoryError):
+        if isinstance(error, EXPECTED):
             message = str(error) or "out of memory"
             log = f"{runs[0].name}: {message}"
         with contextlib.suppress(OSError):  # a full disk must not hide the job's own error
@@ -213,12 +209,13 @@ def remove(path: Path) -> None:
 def _train(places: Mapping[PlannedRun, Path], on_progress: OnProgress) -> None:
     from mixedne.training import run as training
 
-    def watch(status: "Status") -> None:
-        on_progress("training", status.step, status.steps)
-
     for group in group_runs(places):
-        folders = [places[run] for run in group]
-        training.train_runs([run.config for run in group], folders, resume=True, watch=watch)
+        training.train_runs(
+            [run.config for run in group],
+            [places[run] for run in group],
+            resume=True,
+            watch=lambda status: on_progress("training", status.step, status.steps),
+        )
 
 
 def _as_begun(run: PlannedRun, folder: Path) -> PlannedRun:
@@ -241,20 +238,14 @@ def _check_table(folder: Path) -> pl.DataFrame | None:
 
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
     """Do the evaluations that are missing; returns whether the table was whole before."""
-    out = folder / EVALUATION
+    out, progress = folder / EVALUATION, functools.partial(on_progress, "evaluating")
     handle, task = find_policy(folder), run.fields["task"]
     table = _check_table(folder)
     was_whole = table is not None
     for grid in run.evaluations:
         if table is None or not has_evaluation(table, handle, grid, resolve_task(task).axes):
             evaluate(
-                handle,
-                task,
-                **grid.keywords,
-                out=out,
-                join=True,
-                threads=1,
-                progress=functools.partial(on_progress, "evaluating"),
+                handle, task, **grid.keywords, out=out, join=True, threads=1, progress=progress
             )
             table = read_table(out)
     return was_whole

@@ -26,6 +26,7 @@ from mixedne.studies.folder import Locks, StudyFolder
 from mixedne.studies.jobs import is_being_trained, throttled, try_job
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.scheduler import Event, Job
+from mixedne.versions import cores
 
 JOBS_PER_PROCESS = 50
 """Then a new process takes over, so that what libraries keep does not pile up."""
@@ -43,9 +44,9 @@ ONE_THREAD = (
 class LocalExecutor:
     """A fixed number of worker processes."""
 
-    def __init__(self, folder: StudyFolder, log: Path, workers: int) -> None:
-        """Starts nothing yet."""
-        self._folder, self._log, self._limit = folder, log, workers
+    def __init__(self, folder: StudyFolder, log: Path, workers: int | None) -> None:
+        """Starts nothing yet; without ``workers`` there is one for each core."""
+        self._folder, self._log, self._limit = folder, log, workers or cores()
         self._workers: list[_Worker] = []
         self._heard: _Heard = queue.Queue()
 

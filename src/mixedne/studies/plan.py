@@ -74,14 +74,12 @@ def expand(study: Study) -> list[PlannedRun]:
     """The runs of a study; of a search, those that are compared."""
     search = study.search
     evaluations = study.evaluations if search is None else (search.evaluation,)
-    found: dict[str, PlannedRun] = {}
-    order: dict[str, int] = {}
+    found: dict[str, tuple[int, PlannedRun]] = {}
     for block in study.runs:
         for fields in _configurations(block):
             for place, seed in enumerate(block.seeds if search is None else search.seeds):
                 run = PlannedRun({**fields, "seed": seed}, evaluations)
-                found.setdefault(run.identifier, run)
-                order.setdefault(run.identifier, place)
+                found.setdefault(run.identifier, (place, run))
             if len(found) > MAX_RUNS:
                 raise InvalidInputError(f"{block.place}: more than {MAX_RUNS} runs")
     for block in study.runs:  # a search would otherwise find a bad shift only at its end
@@ -89,7 +87,7 @@ def expand(study: Study) -> list[PlannedRun]:
             for task, grid in itertools.product(map(resolve_task, block.tasks), study.evaluations):
                 check_axes(task, [axis for axis, _ in grid.axes])
     # Seed by seed: a study that is stopped early has some runs of every kind.
-    return sorted(found.values(), key=lambda run: order[run.identifier])
+    return [run for _, run in sorted(found.values(), key=lambda pair: pair[0])]
 
 
 def _configurations(block: Block) -> Iterator[dict[str, Any]]:
@@ -112,12 +110,12 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
         if agent == "sac":
             solver, delta = None, 0.0
         formulation = formulation if delta else "nr-mdp"
-        needless = unused_fields(agent, solver, formulation)
+        useless = unused_fields(agent, solver, formulation)
         choice: dict[str, Any] = {"agent": agent, "solver": solver, "formulation": formulation}
-        choice |= {"preset": preset, "delta": None if "delta" in needless else delta}
-        used = [pair for pair in block.overrides if pair[0] not in needless]
-        for values in itertools.product(*(values for _, values in used)):
-            overrides = dict(zip((name for name, _ in used), values, strict=True))
+        choice |= {"preset": preset, "delta": None if "delta" in useless else delta}
+        used = {name: values for name, values in block.overrides if name not in useless}
+        for values in itertools.product(*used.values()):
+            overrides = dict(zip(used, values, strict=True))
             key = repr((task, choice, overrides))
             if key in seen:
                 continue
@@ -135,8 +133,7 @@ def group_runs(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:
     for run in runs:
         key = run.identifier
         if run.fields["agent"] == "vpg":
-            grids = [grid.to_json() for grid in run.evaluations]
-            key = json.dumps([compile_key(run.fields), grids])
+            key = json.dumps([compile_key(run.fields), run.to_json()["evaluations"]])
         group = open_groups.get(key)
         if group is None or len(group) == LANES:
             group = open_groups[key] = []

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.errors import InvalidInputError, TrainingError, first_line
 from mixedne.studies.folder import FINISHED, Locks, StudyFolder, pack, unpack
 from mixedne.studies.local import ONE_THREAD
 from mixedne.studies.plan import PlannedRun
@@ -95,7 +95,7 @@ class RayExecutor:
                     self._events += [Event(jobs[x], "progress", *reports[x]) for x in known]
             except self._lost_errors as lost:
                 for reference in list(self._running):
-                    self._end(reference, str(lost).strip().splitlines()[0], kind="lost")
+                    self._end(reference, first_line(lost), kind="lost")
                 self._lost_since = time.monotonic()
                 self._losses += 1
         events, self._events = self._events, []
@@ -122,8 +122,9 @@ class RayExecutor:
             try:
                 self._ray.init(**options, log_to_driver=False, logging_level="error")
             except (ConnectionError, ValueError, RuntimeError) as error:
-                reason = str(error).strip().splitlines()[0]
-                raise InvalidInputError(f"there is no Ray cluster at {address}: {reason}") from None
+                raise InvalidInputError(
+                    f"there is no Ray cluster at {address}: {first_line(error)}"
+                ) from None
         self._lost_errors = (errors.LocalRayletDiedError, errors.ActorDiedError)
         here = On(self._ray.get_runtime_context().get_node_id(), soft=False)
         self._mailbox = self._ray.remote(num_cpus=0, scheduling_strategy=here)(_Mailbox).remote()

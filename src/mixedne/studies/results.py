@@ -21,7 +21,8 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.config import SETTINGS, Config, presets
+from mixedne.config import SETTINGS, presets
+from mixedne.config.config import DEFAULTS
 from mixedne.config.identity import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice, parse_json
 from mixedne.evaluation.grids import episode_seed
@@ -41,6 +42,7 @@ from mixedne.studies.folder import (
     EVALUATION,
     FINISHED,
     UNREADABLE,
+    Finished,
     StudyFolder,
     read_config,
     read_evaluations,
@@ -67,7 +69,8 @@ def results(
     for name in settings:
         check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
-    added = {name: _setting_type(name) for name in settings if name not in SCHEMA}
+    new = {name: DEFAULTS[name] for name in settings if name not in SCHEMA}
+    added = {name: pl.Float64 if x is None else pl.Series([x]).dtype for name, x in new.items()}
     known = {"identifier": pl.String, **added}
     tables = [pl.DataFrame(schema={**SCHEMA, **known})]
     for folder in (folder for path in paths for folder in run_folders(Path(path))):
@@ -98,13 +101,9 @@ def run_folders(path: Path) -> Iterator[Path]:
     for folder in sorted(runs.iterdir()):
         if ".damaged-" in folder.name:
             continue
-        if (folder / EVALUATION).is_file() or _has_lost_table(folder):
+        made = read_finished(folder) or Finished()
+        if (folder / EVALUATION).is_file() or EVALUATION in made.damaged:
             yield folder
-
-
-def _has_lost_table(folder: Path) -> bool:
-    made = read_finished(folder)
-    return made is not None and EVALUATION in made.damaged
 
 
 def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:
@@ -140,12 +139,6 @@ def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
         for names in [differing(run.fields for run in group)]
         for run in group
     }
-
-
-def _setting_type(name: str) -> Any:
-    """The type of a column for a field of the configuration."""
-    default = Config.__dataclass_fields__[name].default
-    return pl.Float64 if default is None else pl.Series([default]).dtype
 
 
 def _planned(paths: Iterable[Path], study: str) -> set[str]:
@@ -205,21 +198,18 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
         if not scores:
             continue
         best = max(scores, key=lambda name: scores[name])
-        fields, others = (
-            candidates[best][0].fields,
-            [group[0].fields for group in candidates.values()],
-        )
+        fields = candidates[best][0].fields
+        others = [group[0].fields for group in candidates.values()]
         searched = [name for name in fields if any(fields[name] != x[name] for x in others)]
         task = resolve_task(fields["task"]).name
+        paper = presets.table_values(fields["agent"], task, fields["delta"], fields["solver"])
         choices.append(
             Choice(
                 case={name: fields[name] for name in CHOICES},
                 candidates=len(scores),
                 chosen={name: fields[name] for name in searched if name != "seed"},
                 mean_return=scores[best],
-                paper=presets.table_values(
-                    fields["agent"], task, fields["delta"], fields["solver"]
-                ),
+                paper=paper,
                 fields=fields,
             )
         )

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -134,18 +134,21 @@ def run_study(
     runs = expand(study)
     folder.create()
 
-    def run_all(runs: list[PlannedRun], plan: str, unit: str) -> Progress:
+    def run_all(runs: list[PlannedRun], plan: str, unit: str, **order: bool) -> Progress:
         if folder.save_plan(plan, runs, command):
             log(f"the study {plan} in {folder.path} had another plan: runs in both are kept")
         refused = repair_finished(folder, runs, retrain=retrain_damaged)
         with display(unit) as show:
             executor = make_executor()
-            return run_jobs(folder, runs, executor, retries=retries, refused=refused, show=show)
+            return run_jobs(
+                folder, runs, executor, retries=retries, refused=refused, show=show, **order
+            )
 
     if study.search is None:
         progress = run_all(runs, study.name, "runs")
         return Outcome(runs, progress.total, progress.failed, progress.retried)
-    first = run_all(runs, study.name, "runs compared")
+    # Nothing can be chosen before the last is there.
+    first = run_all(runs, study.name, "runs compared", longest_first=True)
     choices = choose(study.search, runs, results(folder.path, study=study.name))
     document = {
         "format_version": FORMAT_VERSION,
@@ -168,17 +171,26 @@ def run_jobs(
     retries: int,
     refused: Mapping[str, str],
     show: Callable[[Progress], None],
+    longest_first: bool = False,
 ) -> Progress:
     """Finish all runs, or give up on them; an interruption saves those that are running.
 
-    ``refused`` are runs that are not even tried, by name, with the reason.
+    ``refused`` are runs that are not even tried, by name, with the reason. Jobs start in the order
+    of the plan, or the longest first, by the cost model: then few workers are idle at the end.
     """
     left = [run for run in folder.unfinished(runs) if run.name not in refused]
     done = len(runs) - len(left) - len(refused)
     progress = Progress(total=len(runs), done=done, failed=dict(refused))
     jobs = group_runs(left)
     costs = {run.name: job_seconds(job, UnitCosts()) / len(job) for job in jobs for run in job}
-    waiting = deque(map(Job, jobs))
+
+    def in_order(jobs: Iterable[Job]) -> deque[Job]:
+        def seconds(job: Job) -> float:
+            return sum(costs[run.name] for run in job.runs)
+
+        return deque(sorted(jobs, key=seconds, reverse=True) if longest_first else jobs)
+
+    waiting = in_order(map(Job, jobs))
     started = time.monotonic()
     try:
         _start(folder, executor, waiting, progress)
@@ -188,6 +200,7 @@ def run_jobs(
                 if event.kind != "progress":
                     del progress.running[event.job.name]
                     _end(event, waiting, progress, retries)
+            waiting = in_order(waiting)  # with what was put back
             _start(folder, executor, waiting, progress)
             # The speed since the start tells the end, by the cost model.
             rest = sum(costs[run.name] for job in waiting for run in job.runs)

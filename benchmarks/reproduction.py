@@ -1,0 +1,270 @@
+"""The tables of docs/reproduction.md, made from the published runs and from nothing else.
+
+    python benchmarks/reproduction.py            # writes the tables into the page
+    python benchmarks/reproduction.py --check    # exit code 1 if the page has other tables
+
+A table stands in the page between ``<!-- table: NAME -->`` and ``<!-- end -->``; the text around it
+is written by hand. Means are over training seeds with Student's 95 % interval; probabilities of
+improvement with a bootstrap interval. A run counts as soon as it is published.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mixedne import names
+from mixedne.config.config import unused_fields
+from mixedne.evaluation.statistics import (
+    MEASURES,
+    SEED,
+    improvement,
+    nominal_returns,
+    over_episodes,
+    over_seeds,
+    over_shifts,
+)
+from mixedne.metrics import read_metrics
+from mixedne.shifts import is_nominal
+from mixedne.studies.results import results, run_folders
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT / "results" / "reproduction"
+PAGE = ROOT / "docs" / "reproduction.md"
+
+TASKS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "InvertedPendulum-v5", "Swimmer-v5")
+FEWEST_SEEDS = 3
+"""An interval or a probability over fewer says nothing, and is not printed."""
+
+SETTINGS = ("sigma0", "sigma", "inner", "updates")
+"""What the controls change."""
+
+KEY = ["task", "method", SEED]
+
+
+def episodes(study: str) -> pl.DataFrame:
+    """All test episodes of a study's published runs, with the method in words."""
+    if not (PUBLISHED / "studies" / f"{study}.json").is_file():
+        return pl.DataFrame()
+    table = results(PUBLISHED, study=study, settings=SETTINGS)
+    solver = pl.col("solver").replace_strict(names.SOLVERS)
+    return table.with_columns(method=pl.format("{}, δ = {}", solver, "delta"))
+
+
+def sweep(table: pl.DataFrame, axis: str) -> pl.DataFrame:
+    """The rows of one axis' sweep: every other number nominal; ten episodes at each point."""
+    rows = table.filter(is_nominal(table.columns, but=[axis]), pl.col("episode") < 10)
+    return rows.filter(pl.col(axis).is_not_null())
+
+
+def scores(table: pl.DataFrame, axis: str, key: Sequence[str] = KEY) -> pl.DataFrame:
+    """A run's mean, worst and CVaR over one axis' sweep."""
+    return over_shifts(over_episodes(sweep(table, axis), [*key, axis]), key)
+
+
+def number(value: float, size: float) -> str:
+    """As many digits as a return of this size deserves."""
+    return f"{value:.0f}" if abs(size) >= 100 else f"{value:.1f}"
+
+
+def interval(row: dict[str, Any], name: str) -> str:
+    """A mean over seeds with its interval, if there are enough seeds for one."""
+    mean = row[name]
+    if row["seeds"] < FEWEST_SEEDS:
+        return number(mean, mean)
+    ends = (number(row[f"{name}_{end}"], mean) for end in ("low", "high"))
+    return f"{number(mean, mean)} ({' to '.join(ends)})"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main_table() -> str:
+    """Per task and method: nominal return, and the mean and worst over masses and frictions."""
+    table = episodes("reproduce-ddpg")
+    nominal = nominal_returns(table, KEY).select(*KEY, nominal="mean_return")
+    whole = nominal
+    for axis in ("mass", "friction"):
+        named = {f"{axis}_{name}": name for name in MEASURES[:2]}
+        whole = whole.join(scores(table, axis).select(*KEY, **named), on=KEY)
+    measures = ["nominal", "mass_mean_return", "mass_worst_return", "friction_mean_return"]
+    summary = over_seeds(whole.sort(KEY), ["task", "method"], measures)
+    rows = [
+        [row["task"], row["method"], str(row["seeds"]), *(interval(row, m) for m in measures)]
+        for row in ordered(summary)
+    ]
+    header = ["task", "method", "seeds", "nominal", "21 masses", "worst mass", "21 frictions"]
+    return markdown(header, rows)
+
+
+def ordered(summary: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows by task in the paper's order, then two players before one."""
+    place = pl.col("task").replace_strict(
+        list(TASKS), range(len(TASKS)), default=9, return_dtype=pl.Int64
+    )
+    two_players = pl.col("method").str.ends_with("0.1")
+    order = [place, ~two_players, pl.col("method")]
+    return summary.sort(order).to_dicts()
+
+
+def comparison(own: str, others: Sequence[str]) -> str:
+    """How often a run of one method beats a run of another, over masses and over frictions."""
+    table = episodes("reproduce-ddpg")
+    by_axis = {axis: scores(table, axis) for axis in ("mass", "friction")}
+    rows = []
+    for other in others:
+        for task in (*TASKS, "all"):
+            cells = [won(frame, task, own, other) for frame in by_axis.values()]
+            if any(cells):
+                rows.append([other, task, *(cell or "too few seeds" for cell in cells)])
+    return markdown([f"{own} against", "task", "masses", "frictions"], rows)
+
+
+def won(frame: pl.DataFrame, task: str, own: str, other: str) -> str | None:
+    """The probability of improvement in words; None with too few seeds of either."""
+    frame = frame.with_columns(task_version=pl.lit(None, pl.String))
+    known = TASKS if task == "all" else (task,)
+    x, y = (frame.filter(pl.col("method") == m, pl.col("task").is_in(known)) for m in (own, other))
+    counts = [part.filter(pl.col("task") == each).height for part in (x, y) for each in known]
+    if min(counts) < FEWEST_SEEDS:
+        return None
+    found = improvement(x, y, column="mean_return")
+    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def controls() -> str:
+    """The controls, each beside the method that it varies."""
+    parts = [episodes(name) for name in ("reproduce-ddpg", "reproduce-ddpg-controls")]
+    table = pl.concat([part for part in parts if len(part)], how="diagonal")
+    table = table.filter(pl.col("delta") == 0.1, pl.col("task").is_in(TASKS[:2]))
+    key = ["task", "solver", *SETTINGS, SEED]
+    both = scores(table, "mass", key).join(
+        scores(table, "friction", key).select(*key, friction="mean_return"), on=key
+    )
+    summary = over_seeds(both.sort(key), key[:-1], ["mean_return", "friction"])
+    rows = [
+        [
+            row["task"],
+            str(names.SOLVERS[row["solver"]]),
+            *setting_cells(row),
+            str(row["seeds"]),
+            interval(row, "mean_return"),
+            interval(row, "friction"),
+        ]
+        for row in summary.sort("task", "solver", *SETTINGS).to_dicts()
+    ]
+    return markdown(
+        ["task", "solver", "σ0", "σ", "chains", "updates a cycle", "seeds", "masses", "frictions"],
+        rows,
+    )
+
+
+def setting_cells(row: dict[str, Any]) -> list[str]:
+    """What the controls change; a dash where the solver does not use it."""
+    unused = unused_fields("ddpg", row["solver"])
+    used = {name: row[name] for name in SETTINGS if name not in unused}
+    words = {name: x if isinstance(x, str) else f"{x:g}" for name, x in used.items()}
+    return [words.get(name, "–") for name in SETTINGS]
+
+
+def episodes_or_seeds() -> str:
+    """How wide the interval is that ten episodes leave, beside that over seeds."""
+    table = sweep(episodes("reproduce-ddpg"), "mass")
+    points = over_episodes(table, [*KEY, "mass"])
+    # The mean over the 21 points has the variance Σ s²/n / 21² over its episodes.
+    spread = (pl.col("std_return").pow(2) / (pl.col("episodes") - 1)).sum().sqrt() / pl.len()
+    runs = points.group_by(KEY, maintain_order=True).agg(
+        error=spread, mean_return=pl.col("mean_return").mean()
+    )
+    summary = runs.group_by("task", "method", maintain_order=True).agg(
+        seeds=pl.len(),
+        episodes=1.96 * pl.col("error").mean(),
+        between=pl.col("mean_return").std(ddof=1),
+    )
+    rows = [
+        [
+            row["task"],
+            row["method"],
+            f"± {row['episodes']:.2g}",
+            "–" if row["seeds"] < FEWEST_SEEDS else f"{row['between']:.3g}",
+        ]
+        for row in ordered(summary)
+    ]
+    return markdown(["task", "method", "ten episodes a point", "deviation between seeds"], rows)
+
+
+def hours() -> str:
+    """How long training took, by task, solver and number of players."""
+    found = []
+    for folder in run_folders(PUBLISHED):
+        [config] = results(folder).select("task", "solver", "delta").unique().to_dicts()
+        lines = [line for line in read_metrics(folder) if line["kind"] == "training"]
+        found.append({**config, "minutes": lines[-1]["seconds"] / 60})
+    summary = (
+        pl.DataFrame(found)
+        .group_by("task", "solver", "delta")
+        .agg(runs=pl.len(), minutes=pl.col("minutes").mean(), hours=pl.col("minutes").sum() / 60)
+    )
+    rows = [
+        [
+            row["task"],
+            str(names.SOLVERS[row["solver"]]),
+            f"{row['delta']:g}",
+            str(row["runs"]),
+            f"{row['minutes']:.0f}",
+            f"{row['hours']:.1f}",
+        ]
+        for row in summary.sort("task", "solver", "delta").to_dicts()
+    ]
+    total = f"{summary['hours'].sum():.1f}"
+    rows.append(["all", "", "", str(summary["runs"].sum()), "", total])
+    return markdown(["task", "solver", "δ", "runs", "minutes a run", "hours"], rows)
+
+
+LD, GAD, EXTRA = (f"{names.SOLVERS[s]}, δ = 0.1" for s in ("mixedne-ld", "gad", "extra-adam"))
+LD_ALONE = f"{names.SOLVERS['mixedne-ld']}, δ = 0.0"
+
+TABLES: dict[str, Callable[[], str]] = {
+    "main": main_table,
+    "two-player": lambda: comparison(LD, [GAD, EXTRA]),
+    "one-player": lambda: comparison(LD_ALONE, [GAD, EXTRA, LD]),
+    "controls": controls,
+    "episodes": episodes_or_seeds,
+    "hours": hours,
+}
+
+
+def filled(page: str) -> str:
+    """The page with every table made anew."""
+
+    def replace(found: re.Match[str]) -> str:
+        return f"{found[1]}\n\n{TABLES[found[2]]()}\n\n<!-- end -->"
+
+    return re.sub(r"(<!-- table: ([\w-]+) -->).*?<!-- end -->", replace, page, flags=re.DOTALL)
+
+
+def main() -> int:
+    """Write the tables into the page, or say whether it has them."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    arguments = parser.parse_args()
+    before = PAGE.read_text()
+    after = filled(before)
+    if arguments.check:
+        print("the page is up to date" if before == after else "the page has other tables")
+        return int(before != after)
+    PAGE.write_text(after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""The page of the reproduction says what the published runs say."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "benchmarks" / "reproduction.py"))
+
+
+def test_the_tables_of_the_page_are_those_of_the_published_runs(script: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    for name, table in script["TABLES"].items():
+        assert f"<!-- table: {name} -->\n\n{table()}\n\n<!-- end -->" in page, name
+
+
+def test_the_main_table_is_plain_arithmetic(script: dict[str, Any]) -> None:
+    """The mean over 21 masses of one run, from its rows by hand."""
+    table = script["episodes"]("reproduce-ddpg")
+    run = table.filter(table["identifier"] == table["identifier"][0])
+    returns: dict[float, list[float]] = {}
+    for row in run.to_dicts():
+        if row["friction"] == 1.0 and row["noise"] == 0.0:
+            returns.setdefault(row["mass"], []).append(row["return"])
+    assert len(returns) == 21
+    assert {len(values) for values in returns.values()} == {10}
+    by_hand = sum(sum(values) / 10 for values in returns.values()) / 21
+    [found] = script["scores"](run, "mass").to_dicts()
+    assert found["mean_return"] == pytest.approx(by_hand, rel=1e-12)
