@@ -146,13 +146,15 @@ class Slider(Probe):
 
     RARL, |f| ≤ F = 2.5            (10 − 2.5) · 0.1 = 0.75
     parameters, k from 0.5 to 2    10 · 0.1 / 2 = 0.5
+
+    The mass lies off the body's origin, because MuJoCo precomputes the inertia of simpler bodies.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.model = mujoco.MjModel.from_xml_string(
             """<mujoco><option timestep="0.1"/><worldbody><body name="block">
-            <joint name="rail" type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/>
+            <joint name="rail" type="slide" axis="1 0 0"/><geom pos="1 0 0" size="0.1" mass="1"/>
             </body></worldbody><actuator><motor joint="rail" gear="10"/></actuator></mujoco>"""
         )
         self.data = mujoco.MjData(self.model)

@@ -146,25 +146,6 @@ class Config:
     steps: int = setting(500_000, "Environment steps; for vpg, outer steps of the solver.", COUNT)
     seed: int = setting(0, "Fixes the run.", {"at_least": 0, "at_most": MAX_SEED}, traced=True)
 
-    bodies: str | None = rarl(
-        None, "The bodies that the adversary pushes, by name or #index: torso,foot."
-    )
-    axes: str | None = rarl(
-        None, "The axes along which it pushes them, as xz; by default all that can move them."
-    )
-    force: float | None = rarl(None, "The largest force on each body and axis, in N.", POSITIVE)
-    parameters: tuple[str, ...] | None = physical(
-        None,
-        "What the adversary changes, as factors or values and within which bounds: "
-        "'mass[torso]=0.5:2' 'gravity:abs=8:12'.",
-    )
-    rate: float | None = physical(
-        None,
-        "How far each moves in a step at most, as a share of its range; by default the first step "
-        "of an episode sets them all.",
-        {"above": 0, "at_most": 1},
-    )
-
     hidden: tuple[int, ...] = setting((64, 64), "Hidden layers of every network.", COUNT)
     activation: str = setting("tanh", "tanh or relu.", choices=ACTIVATIONS)
     actor_layer_norm: bool = setting(False, "Layer norm in the players' networks.")
@@ -267,6 +248,25 @@ class Config:
     )
     gamma_weights: bool = vpg(True, "Weight the step t of a gradient by γ^t.")
     share_factors: bool = vpg(True, "Multiply the players' gradients by their shares 1 − δ and δ.")
+
+    bodies: str | None = rarl(
+        None, "The bodies that the adversary pushes, by name or #index: torso,foot."
+    )
+    axes: str | None = rarl(
+        None, "The axes along which it pushes them, as xz; by default all that can move them."
+    )
+    force: float | None = rarl(None, "The largest force on each body and axis, in N.", POSITIVE)
+    parameters: tuple[str, ...] | None = physical(
+        None,
+        "What the adversary changes, as factors or values and within which bounds: "
+        "'mass[torso]=0.5:2' 'gravity:abs=8:12'.",
+    )
+    rate: float | None = physical(
+        None,
+        "How far each moves in a step at most, as a share of its range; by default the first step "
+        "of an episode sets them all.",
+        {"above": 0, "at_most": 1},
+    )
 
     metrics_every: int = logged(1_000, "Steps between two lines of metrics.", COUNT)
     evaluate_every: int = logged(10_000, "Steps between two evaluations; 0 for none.", NOT_NEGATIVE)
