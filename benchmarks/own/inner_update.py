@@ -29,7 +29,7 @@ import numpy as np
 
 from mixedne.config import configure, game_of
 from mixedne.tasks import resolve_task
-from mixedne.training.collection import no_normaliser, transition_layout
+from mixedne.training.collection import RunningMoments, transition_layout
 from mixedne.training.replay import Replay
 from mixedne.training.run import hold_to_one_thread
 from mixedne.training.updates import OffPolicyUpdater, RunInputs
@@ -53,7 +53,7 @@ def main() -> None:
     replay = Replay.create(None, layout.width, 100_000, 0)
     replay.append(np.random.default_rng(0).standard_normal((100_000, layout.width), np.float32))
     updater = OffPolicyUpdater(config)
-    normaliser = no_normaliser(task.observation_size)
+    normaliser = RunningMoments.empty(task.observation_size).scaling()
     first = RunInputs(config, updater.init(config.seed), replay, normaliser)
     [(state, _)] = updater.advance([first], 0, config.updates)
     done, inner_updates, best = config.updates, 0, math.inf

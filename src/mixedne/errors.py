@@ -88,6 +88,14 @@ def check_number(
             raise InvalidInputError(f"{name} must be {rule}, not {value}")
 
 
+def check_count(name: str, value: Any, *, at_least: int) -> None:
+    """Raise unless ``value`` is a whole number, and not too small."""
+    if type(value) is not int or value < at_least:
+        raise InvalidInputError(
+            f"{name} must be a whole number of at least {at_least}, not {value!r}"
+        )
+
+
 class TrainingError(RuntimeError):
     """A run that cannot go on, through no fault of its input.
 

@@ -88,16 +88,12 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     metrics = parse_metrics(content)
     if metrics.damage is not None:
         raise InvalidInputError(f"{path} is damaged: {metrics.damage}")
-    if _digest_when_finished(folder) not in (None, hashlib.sha256(content).hexdigest()):
+    finished = None
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # absent, older or damaged
+        finished = parse_json((folder / "finished.json").read_bytes())["digests"][FILE]
+    if finished not in (None, hashlib.sha256(content).hexdigest()):
         raise InvalidInputError(f"{path} is damaged: it is not what the run was finished with")
     return metrics.lines
-
-
-def _digest_when_finished(folder: Path) -> Any:
-    """What ``finished.json`` says of the metrics; None where it is absent, older or damaged."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        return parse_json((folder / "finished.json").read_bytes())["digests"][FILE]
-    return None
 
 
 def last_evaluation(folder: Path) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ from safetensors.numpy import load, save
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import read_json, write_beside, write_json
 from mixedne.names import ACTIVATIONS
-from mixedne.types import LAYER_NORM_EPSILON
+from mixedne.types import LAYER_NORM_EPSILON, LOG_DEVIATION_RANGE
 
 FORMAT_VERSION = 1
 """Of the two files; a reader refuses others."""
@@ -130,15 +130,13 @@ class Policy:
     def __init__(self, spec: PolicySpec, tensors: Mapping[str, NDArray[Any]]) -> None:
         """Check the tensors against the specification and take them over."""
         expected = spec.shapes()
-        found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        if found != expected:
-            wrong = sorted(
-                name for name in {*expected, *found} if expected.get(name) != found.get(name)
-            )
-            raise InvalidInputError(
-                f"the policy's tensor {wrong[0]} must have the shape {expected.get(wrong[0])}, "
-                f"not {found.get(wrong[0])}"
-            )
+        for name in sorted({*expected, *tensors}):
+            found = tuple(tensors[name].shape) if name in tensors else None
+            if found != expected.get(name):
+                raise InvalidInputError(
+                    f"the policy's tensor {name} must have the shape {expected.get(name)}, "
+                    f"not {found}"
+                )
         for name, tensor in tensors.items():
             if tensor.dtype.kind != "f":
                 raise InvalidInputError(f"the policy's tensor {name} must hold floats")
@@ -158,23 +156,14 @@ class Policy:
 
     def unit(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Any:
         """The same actions before they are scaled to the task's box: in [−1, 1]."""
-        x = np.asarray(observations, np.float32)
-        if x.ndim not in (1, 2) or x.shape[-1] != self.spec.observation_size:
+        tensors, spec, shape = self.tensors, self.spec, np.shape(observations)
+        if len(shape) not in (1, 2) or shape[-1] != spec.observation_size:
             raise InvalidInputError(
-                f"the policy takes observations of size {self.spec.observation_size}, "
-                f"not of the shape {np.shape(observations)}"
+                f"the policy takes observations of size {spec.observation_size}, "
+                f"not of the shape {shape}"
             )
-        rows = x.reshape(-1, 1, self.spec.observation_size)
-        return self._act(rows, noise).reshape(*x.shape[:-1], self.spec.action_size)
-
-    @property
-    def is_stochastic(self) -> bool:
-        """Whether noise makes a difference."""
-        return HEADS[self.spec.head] > 1
-
-    def _act(self, x: Any, noise: ArrayLike | None) -> Any:
-        """Actions in [−1, 1] for rows (n, 1, d): a stack of single-row matrix products."""
-        tensors, spec = self.tensors, self.spec
+        # Rows (n, 1, d), for a stack of single-row matrix products.
+        x: Any = np.asarray(observations, np.float32).reshape(-1, 1, spec.observation_size)
         if spec.normaliser:
             x = (x - tensors["normaliser.mean"]) / tensors["normaliser.scale"]
         activate = FUNCTIONS[spec.activation]
@@ -189,13 +178,17 @@ class Policy:
         mean, spread = x[:, : spec.action_size], x[:, spec.action_size :]
         if noise is not None and self.is_stochastic:
             if spec.head == "tanh-gaussian":
-                deviation = np.exp(np.clip(spread, np.float32(-20), np.float32(2)))
+                deviation = np.exp(np.clip(spread, *LOG_DEVIATION_RANGE))
             else:
                 deviation = np.sqrt(np.logaddexp(spread, np.float32(0)))
             mean = mean + deviation * np.asarray(noise, np.float32).reshape(mean.shape)
-        if spec.head == "clipped-gaussian":
-            return np.clip(mean, np.float32(-1), np.float32(1))
-        return np.tanh(mean)
+        unit = np.clip(mean, -1, 1) if spec.head == "clipped-gaussian" else np.tanh(mean)
+        return unit.reshape(*shape[:-1], spec.action_size)
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether noise makes a difference."""
+        return HEADS[self.spec.head] > 1
 
 
 def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import optax
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.names import INNER_CHAINS
 from mixedne.optimizers import ExtrapolationState
 from mixedne.types import Payoff, Players, PyTree
 
@@ -268,7 +269,7 @@ def mixedne_ld(
         drawn in bulk; without it, noise is drawn from the solver's key.
     """
     check_number("damping", damping, above=0, at_most=1)
-    check_choice("inner", inner, ["frozen", "coupled"])
+    check_choice("inner", inner, INNER_CHAINS)
     move = _mover(optimizer)
 
     def step(

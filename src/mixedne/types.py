@@ -12,6 +12,9 @@ Payoff: TypeAlias = Callable[[PyTree, PyTree], Any]
 LAYER_NORM_EPSILON = 1e-6
 """Added to the variance by layer norm, in ``policies`` (NumPy) and in ``agents.networks`` (JAX)."""
 
+LOG_DEVIATION_RANGE = (-20.0, 2.0)
+"""Of a squashed Gaussian policy, in ``policies`` and in ``agents.losses``."""
+
 T = TypeVar("T")
 
 

@@ -21,7 +21,7 @@ from mixedne.agents import Batches, Transition
 from mixedne.agents.base import batch_at
 from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.solvers import Controls, ExtraArgs, Oracle, Solver, SolverState
-from mixedne.training.collection import no_normaliser
+from mixedne.training.collection import RunningMoments
 from mixedne.training.updates import make_program
 from probes.games import action_game
 
@@ -486,7 +486,9 @@ def test_the_program_makes_the_papers_steps() -> None:
     )
     update = make_program(agent, make_solver, columns)
     steps = jnp.asarray(3, jnp.int32)
-    state, metrics = update(first, rows, bits, no_normaliser(S), steps, padded, key)
+    state, metrics = update(
+        first, rows, bits, RunningMoments.empty(S).scaling(), steps, padded, key
+    )
     expected = agent.payoff(state.carry, state.players, given.transitions.observation[5])
     assert float(metrics["payoff"]) == pytest.approx(float(expected), rel=1e-9)
     carry = agent.init_carry(state.carry)._replace(batch=jnp.asarray(2 + 3 + 1))

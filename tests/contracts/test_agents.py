@@ -19,7 +19,7 @@ from mixedne.policies import HEADS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import toy_world
-from mixedne.training.collection import no_normaliser, transition_layout
+from mixedne.training.collection import RunningMoments, transition_layout
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.training.updates import OffPolicyUpdater, RunInputs, inner_steps
@@ -91,7 +91,7 @@ class Program:
         self.updater = OffPolicyUpdater(config, agent)
         self.replay = Replay.create(None, layout.width, 64, 0)
         self.replay.append(random_rows(layout))
-        self.normaliser = no_normaliser(layout.sizes["observation"])
+        self.normaliser = RunningMoments.empty(layout.sizes["observation"]).scaling()
 
     def cycle(self, state: SolverState, done: int) -> SolverState:
         inputs = RunInputs(self.config, state, self.replay, self.normaliser)

@@ -84,7 +84,7 @@ def test_kills_and_interruptions_cost_no_bit(
     process.kill()
     process.communicate()
     wait_until(lambda: is_gone(worker))
-    assert not list(out.glob("runs/*/policy.safetensors"))  # what failed is tried again last
+    assert not list(out.glob("runs/*/finished.json"))  # what failed is tried again last
     # An interruption: the worker saves, and the user is told how to go on.
     before = newest(out, seed=1)
     process = start_study(laboratory, study, out)
@@ -94,7 +94,7 @@ def test_kills_and_interruptions_cost_no_bit(
     assert process.returncode == 130
     assert "Traceback" not in said
     assert "stopped; go on with: mixedne study" in said
-    assert len(list(out.glob("runs/*/policy.safetensors"))) == 1
+    assert len(list(out.glob("runs/*/finished.json"))) == 1
     done = run_study(laboratory, study, out)
     assert done.returncode == 0, done.stderr
     assert same(out, whole)

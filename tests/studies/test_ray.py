@@ -97,7 +97,7 @@ def test_a_node_that_is_killed_takes_no_run_with_it(
         cluster.remove_node(nodes[1], allow_graceful=False)
         said = process.communicate()[1]
         [lost] = places[1].glob("mixedne-*/runs/*")  # nobody was left to clear it away
-        assert not (lost / "policy.safetensors").exists()
+        assert not (lost / "finished.json").exists()
     finally:
         cluster.shutdown()
     assert process.returncode == 0, said

@@ -30,7 +30,7 @@ def test_a_task_describes_its_environment() -> None:
     assert (task.observation_size, task.action_size) == (4, 1)
     assert (task.action_low.tolist(), task.action_high.tolist()) == ([-3.0], [3.0])
     assert task.axes == MUJOCO
-    assert task.nominal_rho is None
+    assert "rho" not in task.axes
     assert task == resolve_task("InvertedPendulum-v5")
 
 

@@ -193,10 +193,11 @@ def test_a_closed_replay_cannot_be_used(tmp_path: Path) -> None:
 def test_a_full_disk_is_an_error_at_once_and_leaves_no_file(tmp_path: Path) -> None:
     code = (
         "import resource\n"
+        "from pathlib import Path\n"
         "from mixedne.training.replay import Replay\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "try:\n"
-        f"    Replay.create({str(tmp_path / 'replay.f32')!r}, 749, 1000, 10)\n"
+        f"    Replay.create(Path({str(tmp_path / 'replay.f32')!r}), 749, 1000, 10)\n"
         "except OSError as error:\n"
         "    print(error.strerror)\n"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mixedne.training.tensorboard import TensorBoard
+from mixedne.training.metrics import MetricsWriter
 
 pytest.importorskip("tensorboardX", reason="needs the extra: make extras")
 
@@ -26,12 +26,13 @@ def scalars(folder: Path) -> dict[tuple[str, int], float]:
 
 
 def test_lines_become_scalars(tmp_path: Path) -> None:
-    board = TensorBoard(tmp_path, 0)
-    board.write({"kind": "training", "step": 100, "critic_loss": 0.25, "return_mean": None})
-    board.write({"kind": "evaluation", "step": 200, "mass": 0.5, "return_mean": 7.0})
-    board.write({"kind": "warning", "step": 200, "message": "no number"})
-    board.close()
-    assert scalars(tmp_path) == {
+    writer = MetricsWriter(tmp_path / "metrics.jsonl", tmp_path / "tensorboard")
+    writer.open(0)
+    writer.write({"kind": "training", "step": 100, "critic_loss": 0.25, "return_mean": None})
+    writer.write({"kind": "evaluation", "step": 200, "mass": 0.5, "return_mean": 7.0})
+    writer.write({"kind": "warning", "step": 200, "message": "no number"})
+    writer.close()
+    assert scalars(tmp_path / "tensorboard") == {
         ("training/critic_loss", 100): 0.25,
         ("evaluation/mass_0.5/return_mean", 200): 7.0,
     }

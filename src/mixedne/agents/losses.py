@@ -11,8 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-LOG_DEVIATION_RANGE = (-20.0, 2.0)
-"""Of SAC's Gaussian policy; the policy file clips the same way."""
+from mixedne.types import LOG_DEVIATION_RANGE
 
 
 def td_target(

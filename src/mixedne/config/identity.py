@@ -12,7 +12,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from mixedne.config.config import DEFAULTS, SETTINGS, Config, derived, unused_fields
@@ -108,12 +107,6 @@ def _flag(name: str, value: Any) -> list[str]:
         return [f"--{option}" if value else f"--no-{option}"]
     values = value if isinstance(value, tuple) else (value,)
     return [f"--{option}", *map(str, values)]
-
-
-def default_folder(config: Config) -> Path:
-    """Where a run goes by default: a folder named after its choices."""
-    fields = {name: getattr(config, name) for name in (*CHOICES, "seed")}
-    return Path("runs") / run_name(fields)
 
 
 def run_name(fields: Mapping[str, Any]) -> str:

@@ -5,12 +5,12 @@ training, which becomes columns of the table. In a :class:`PolicyBatch` policies
 call a step for each, whatever the number of worlds.
 """
 
-import contextlib
 import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -220,18 +220,15 @@ def _stable_baselines_algorithm(path: Path) -> str:
     return found
 
 
-@contextlib.contextmanager
-def one_blas_thread(handles: Sequence[PolicyHandle]) -> Iterator[None]:
+def one_blas_thread(handles: Sequence[PolicyHandle]) -> AbstractContextManager[Any]:
     """Hold BLAS to one thread while policies from elsewhere act.
 
     Their products are small, and the threads of BLAS would wait actively for each other and for
     cores that the physics needs. This package's own policies are as fast either way.
     """
     if all(isinstance(handle.act, Policy) for handle in handles):
-        yield
-        return
-    with ThreadpoolController().limit(limits=1, user_api="blas"):
-        yield
+        return nullcontext()
+    return ThreadpoolController().limit(limits=1, user_api="blas")
 
 
 class PolicyBatch:

@@ -28,16 +28,12 @@ from mixedne.shifts import Axis, Shift, is_nominal, shift_axes
 FORMAT_VERSION = "1"
 """In the metadata of the Parquet file."""
 
-_TYPES = {str: pl.String, float: pl.Float64, int: pl.Int64}
-
-SCHEMA: dict[Any, Any] = {
-    "run": pl.String,
-    "policy": pl.String,
-    "task": pl.String,
-    "task_version": pl.String,
-    **{name: _TYPES[kind] for name, kind in PROVENANCE.items()},
+_BEFORE: dict[Any, Any] = {
+    **dict.fromkeys(("run", "policy", "task", "task_version"), pl.String),
+    **{name: pl.DataType.from_python(kind) for name, kind in PROVENANCE.items()},
     "mass_mode": pl.String,
-    **dict.fromkeys(BASIC, pl.Float64),
+}
+_AFTER: dict[Any, Any] = {
     "acting": pl.String,
     "episode": pl.Int64,
     "episode_seed": pl.Int64,
@@ -47,7 +43,7 @@ SCHEMA: dict[Any, Any] = {
     "diverged": pl.Boolean,
     "versions": pl.String,
 }
-"""Columns of every table, one row per episode. Further shifts have columns after ``rho``."""
+# The columns on both sides of those of the shifts.
 
 RESULTS = ("return", "length", "terminated", "diverged", "versions")
 """What an episode gave; the other columns say which episode it was."""
@@ -61,10 +57,12 @@ _SEAL, _BLANK = b"sha256 of this file with zeros here: ", b"0" * 64
 
 def table_schema(columns: Iterable[str]) -> dict[Any, Any]:
     """The columns and types of a table with these columns, in order."""
-    found = {str(axis): pl.Float64 for axis in shift_axes({*columns, *BASIC})}
-    names = list(SCHEMA)
-    before, after = names[: names.index(BASIC[0])], names[names.index(BASIC[-1]) + 1 :]
-    return {name: SCHEMA.get(name, pl.Float64) for name in (*before, *found, *after)}
+    shifts = {str(axis): pl.Float64 for axis in shift_axes({*columns, *BASIC})}
+    return {**_BEFORE, **shifts, **_AFTER}
+
+
+SCHEMA = table_schema(())
+"""Columns of every table, one row per episode. Further shifts have columns after ``rho``."""
 
 
 def world_columns(

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
 from mixedne.errors import check_number
 from mixedne.optimizers.descent import descend, value_at
@@ -173,18 +174,8 @@ def standard_normal_like(key: jax.Array, tree: PyTree) -> PyTree:
     One draw serves all leaves: a draw for each leaf costs more than the numbers themselves
     where a network has many small leaves.
     """
-    leaves, structure = jax.tree.flatten(tree)
-    if not leaves:
-        return tree
-    ends = [0]
-    for leaf in leaves:
-        ends.append(ends[-1] + leaf.size)
-    draws = jax.random.normal(key, (ends[-1],), jnp.result_type(*leaves))
-    parts = [
-        draws[start:end].reshape(leaf.shape).astype(leaf.dtype)
-        for leaf, start, end in zip(leaves, ends[:-1], ends[1:], strict=True)
-    ]
-    return jax.tree.unflatten(structure, parts)
+    flat, unravel = ravel_pytree(tree)
+    return unravel(jax.random.normal(key, flat.shape, flat.dtype))
 
 
 def normals_from_bits(bits: jax.Array) -> jax.Array:

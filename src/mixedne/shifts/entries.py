@@ -157,7 +157,6 @@ _FACTORS = {
     "paper-heatmap": tuple(round(0.5 + 0.1 * i, 1) for i in range(6))
     + tuple(round(1.2 + 0.2 * i, 1) for i in range(5)),
 }
-_PROBABILITIES = tuple(round(0.05 * i, 2) for i in range(11))
 
 ENTRIES = (
     Parameter(
@@ -186,7 +185,7 @@ ENTRIES = (
         label="probability of a random action",
         nominal=0.0,
         bounds=Bounds(at_least=0, at_most=1),
-        grids=dict.fromkeys(_FACTORS, _PROBABILITIES),
+        grids=dict.fromkeys(_FACTORS, tuple(round(0.05 * i, 2) for i in range(11))),
         actions=ActionNoise,
     ),
     Parameter(

@@ -15,13 +15,8 @@ from mixedne.shifts.registry import PARAMETERS, Axis, Shift
 Array = NDArray[np.float64]
 Ids = NDArray[np.intp]
 
-_ELEMENTS = {
-    "body": (mujoco.mjtObj.mjOBJ_BODY, "nbody"),
-    "geom": (mujoco.mjtObj.mjOBJ_GEOM, "ngeom"),
-    "joint": (mujoco.mjtObj.mjOBJ_JOINT, "njnt"),
-    "actuator": (mujoco.mjtObj.mjOBJ_ACTUATOR, "nu"),
-}
-# By kind, with the field that counts them.
+_COUNTS = {"body": "nbody", "geom": "ngeom", "joint": "njnt", "actuator": "nu"}
+# The fields that count a model's elements, by kind.
 
 PHYSICAL = [(entry, entry.physics) for entry in PARAMETERS.values() if entry.physics is not None]
 """The parameters of the model."""
@@ -139,7 +134,7 @@ def find_element(model: mujoco.MjModel, kind: str, target: str) -> int:
         if not (target[1:].isdecimal() and int(target[1:]) < count):
             raise InvalidInputError(f"{kind} must be a name or #0 to #{count - 1}, not {target}")
         return int(target[1:])
-    names = {mujoco.mj_id2name(model, _ELEMENTS[kind][0], i): i for i in range(count)}
+    names = {getattr(model, kind)(i).name: i for i in range(count)}
     return names[check_choice(kind, target, [name for name in names if name])]
 
 
@@ -148,7 +143,7 @@ def _element(model: mujoco.MjModel, axis: Axis) -> int:
 
 
 def _count(model: mujoco.MjModel, kind: str) -> int:
-    return int(getattr(model, _ELEMENTS[kind][1]))
+    return int(getattr(model, _COUNTS[kind]))
 
 
 def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:

@@ -167,12 +167,9 @@ def is_nominal(columns: Iterable[str], *, but: Iterable[str] = ()) -> "pl.Expr":
     """Which rows of a table are of the nominal world, apart from the columns ``but``."""
     import polars as pl
 
-    rules = [pl.lit(True)]
-    for axis in shift_axes(set(columns) - set(but)):
-        column = pl.col(str(axis))
-        same = column.is_null() if axis.nominal is None else column == axis.nominal
-        rules.append(column.is_null() | same)
-    return pl.all_horizontal(rules)
+    axes = [(pl.col(str(axis)), axis.nominal) for axis in shift_axes(set(columns) - set(but))]
+    rules = [column.is_null() | column.eq_missing(nominal) for column, nominal in axes]
+    return pl.all_horizontal(pl.lit(True), *rules)
 
 
 @dataclass(frozen=True, init=False)

@@ -152,7 +152,7 @@ def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
     if not fields["evaluate_every"]:
         return 0
     shifts = len(fields["evaluate_masses"]) if "mass" in task.axes else 1
-    if task.nominal_rho is not None:
+    if "rho" in task.axes:
         shifts = len(fields["evaluate_rhos"])
     return int(fields["steps"] // fields["evaluate_every"] * shifts * fields["evaluate_episodes"])
 

@@ -24,7 +24,6 @@ except Exception as error:
 from mixedne.shifts import NOMINAL, Shift
 from mixedne.tasks.gym_batch import make_env
 from mixedne.tasks.registry import (
-    DEFAULT_VERSION,
     JAX_TASKS,
     PAPER_TASKS,
     check_axes,
@@ -35,7 +34,6 @@ from mixedne.tasks.simulator import make_worlds
 from mixedne.tasks.task import Step, Task, Worlds, from_unit
 
 __all__ = [
-    "DEFAULT_VERSION",
     "JAX_TASKS",
     "NOMINAL",
     "PAPER_TASKS",

@@ -21,9 +21,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mixedne.tasks.task import Array, Mask
+
 Actions = NDArray[np.floating]
-Mask = NDArray[np.bool_]
 Outcome: TypeAlias = tuple[Array, Mask]
 """One step's rewards, and in which worlds the task ends the episode."""
 

@@ -126,14 +126,18 @@ class MujocoWorlds(Worlds):
         qpos, qvel = (np.stack(part) for part in zip(*starts, strict=True))
         with no_mujoco_warnings:
             self._physics.start(qpos, qvel)
-        state = self._state()
+        state = self._state(slice(None))
         self._progress = self._spec.progress(state)
         return self._spec.observe(state)
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
+        everyone = len(self.active) == len(self.seeds)
+        ids = None if everyone else self.active.astype(np.int32)
+        rows = slice(None) if ids is None else ids
+        self._physics.read["ctrl"][rows] = actions
         with no_mujoco_warnings:
-            self._physics.advance(self._ids(), actions)
-        state = self._state()
+            self._physics.advance(ids)
+        state = self._state(rows)
         with np.errstate(invalid="ignore", over="ignore"):  # of worlds that diverged
             progress = self._spec.progress(state)
             rewards, done = self._spec.reward_and_done(
@@ -143,17 +147,12 @@ class MujocoWorlds(Worlds):
         terminated = done if self._terminate else np.zeros(len(done), bool)
         return Step(self._spec.observe(state), rewards, terminated, self._time_is_up())
 
-    def _forget(self, done: Mask) -> None:
+    def drop(self, done: Mask) -> None:
+        """Let these active worlds leave the batch, until the next reset."""
+        super().drop(done)
         self._progress = self._progress[~done]
 
-    def _ids(self) -> NDArray[np.int32] | None:
-        """The active worlds, or None for all."""
-        everyone = len(self.active) == len(self.seeds)
-        return None if everyone else self.active.astype(np.int32)
-
-    def _state(self) -> State:
-        ids = self._ids()
-        rows = slice(None) if ids is None else ids
+    def _state(self, rows: NDArray[np.int32] | slice) -> State:
         fields = {name: array[rows] for name, array in self._physics.read.items()}
         return State(masses=self._masses[rows], **fields)
 
@@ -178,9 +177,8 @@ class NativePhysics:
         self.read["qpos"][:], self.read["qvel"][:] = qpos, qvel
         self._batch.forward()
 
-    def advance(self, ids: NDArray[np.int32] | None, controls: NDArray[np.floating]) -> None:
-        """Advance these worlds, or all, by one step of the task."""
-        self.read["ctrl"][slice(None) if ids is None else ids] = controls
+    def advance(self, ids: NDArray[np.int32] | None) -> None:
+        """Advance these worlds, or all, by one step of the task with the controls they hold."""
         self._batch.step(ids, nstep=self._frame_skip)
 
     def close(self) -> None:
@@ -218,9 +216,8 @@ class PooledPhysics:
         self.read["qpos"][:], self.read["qvel"][:] = qpos, qvel
         self._share(None, starting=True)
 
-    def advance(self, ids: Ids | None, controls: NDArray[np.floating]) -> None:
-        """Advance these worlds, or all, by one step of the task."""
-        self.read["ctrl"][slice(None) if ids is None else ids] = controls
+    def advance(self, ids: Ids | None) -> None:
+        """Advance these worlds, or all, by one step of the task with the controls they hold."""
         self._share(ids, starting=False)
 
     def close(self) -> None:

@@ -52,11 +52,6 @@ class Task:
             if (self.name in entry.keyword[1] if entry.keyword else acts[entry.acts_on])
         )
 
-    @property
-    def nominal_rho(self) -> float | None:
-        """ρ of the nominal world; None but for the toy MDP."""
-        return PARAMETERS["rho"].nominal if "rho" in self.axes else None
-
     def check_axes(self, axes: Iterable[Axis]) -> None:
         """Refuse what cannot be shifted in this task."""
         for axis in axes:
@@ -136,7 +131,6 @@ class Worlds(ABC):
 
     def drop(self, done: Mask) -> None:
         """Let these active worlds leave the batch, until the next reset."""
-        self._forget(done)
         self.active = self.active[~done]
 
     @property
@@ -166,6 +160,3 @@ class Worlds(ABC):
     @abstractmethod
     def _advance(self, actions: NDArray[np.floating]) -> Step:
         """One step of the active worlds, which receive exactly these actions."""
-
-    def _forget(self, done: Mask) -> None:  # noqa: B027 -- as above
-        """Keep nothing of these active worlds."""

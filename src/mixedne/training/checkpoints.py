@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.errors import InvalidInputError, check_choice, check_count
 from mixedne.files import unfinished_files, write_beside
 
 FORMAT_VERSION = "3"
@@ -36,10 +36,6 @@ DTYPES = (
 """The kinds of numbers that a checkpoint can hold."""
 
 _NAME = re.compile(r"step-(\d{12,})\.safetensors")
-
-
-class OtherVersionError(Exception):
-    """A checkpoint has another format_version, which is the message."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +77,7 @@ def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
     """All checkpoints that are whole, the newest first; damaged ones bring a warning."""
     for step, path in _checkpoint_files(Path(folder)).items():
         try:
-            checkpoint = _from_bytes(step, path.read_bytes())
-        except OtherVersionError as error:
-            raise InvalidInputError(
-                f"the checkpoint {path} has the format_version {error}, not {FORMAT_VERSION}: its "
-                "run cannot continue with this version of mixedne; start it again in another folder"
-            ) from None
+            version, checkpoint = _from_bytes(step, path.read_bytes())
         except (
             *(SafetensorError, OSError, RecursionError),
             *(ValueError, KeyError, TypeError, AttributeError),
@@ -95,15 +86,17 @@ def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
                 f"the checkpoint {path} is damaged; going back to the one before", stacklevel=2
             )
             continue
+        if version != FORMAT_VERSION:
+            raise InvalidInputError(
+                f"the checkpoint {path} has the format_version {version}, not {FORMAT_VERSION}: "
+                "its run cannot continue with this version of mixedne; start it again in another "
+                "folder"
+            )
         yield checkpoint
 
 
 def _to_bytes(checkpoint: Checkpoint) -> bytes:
-    if type(checkpoint.step) is not int or checkpoint.step < 0:
-        raise InvalidInputError(
-            f"the step of a checkpoint must be a whole number of at least 0, "
-            f"not {checkpoint.step!r}"
-        )
+    check_count("the step of a checkpoint", checkpoint.step, at_least=0)
     try:
         notes = json.dumps(checkpoint.notes)
     except (TypeError, ValueError) as error:
@@ -121,16 +114,14 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
     return save(tensors, metadata)
 
 
-def _from_bytes(step: int, content: bytes) -> Checkpoint:
-    """The checkpoint in a file's content; anything wrong with it raises."""
+def _from_bytes(step: int, content: bytes) -> tuple[str, Checkpoint]:
+    """The format_version and the checkpoint in a file's content; anything wrong with it raises."""
     header_size = int.from_bytes(content[:8], "little")
     metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
-    tensors, version = load(content), metadata["format_version"]
-    if metadata["sha256"] != _digest(step, metadata["notes"], tensors):
+    tensors, notes = load(content), metadata["notes"]
+    if metadata["sha256"] != _digest(step, notes, tensors):
         raise ValueError("the digest is that of other content")
-    if version != FORMAT_VERSION:
-        raise OtherVersionError(version)
-    return Checkpoint(step, tensors, json.loads(metadata["notes"]))
+    return metadata["format_version"], Checkpoint(step, tensors, json.loads(notes))
 
 
 def _digest(step: int, notes: str, tensors: dict[str, NDArray[Any]]) -> str:

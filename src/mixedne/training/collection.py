@@ -35,11 +35,6 @@ class Normaliser(NamedTuple):
     scale: Any
 
 
-def no_normaliser(size: int) -> Normaliser:
-    """Leaves observations as they are."""
-    return Normaliser(np.zeros(size, np.float32), np.ones(size, np.float32))
-
-
 @dataclass(frozen=True)
 class RunningMoments:
     """Moments of all observations seen so far, in double precision (Chan's algorithm)."""
@@ -66,10 +61,10 @@ class RunningMoments:
         )
 
     def scaling(self) -> Normaliser:
-        """Mean and deviation, as far as anything was seen."""
-        if self.count == 0:
-            return no_normaliser(len(self.mean))
-        deviation = np.maximum(np.sqrt(self.squares / self.count), SMALLEST_SCALE)
+        """Mean and deviation; before anything is seen, what leaves observations as they are."""
+        deviation = np.ones_like(self.mean)
+        if self.count > 0:
+            deviation = np.maximum(np.sqrt(self.squares / self.count), SMALLEST_SCALE)
         return Normaliser(self.mean.astype(np.float32), deviation.astype(np.float32))
 
 

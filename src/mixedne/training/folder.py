@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from mixedne.config import Config
-from mixedne.config.identity import command, default_folder, from_json, to_json
+from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.files import read_json, unfinished_files, write_json
 from mixedne.policies import load_policy, save_policy
@@ -30,10 +30,13 @@ except ImportError:  # Windows: two processes in one folder are not noticed
 FORMAT_VERSION = 1
 """The format_version of ``config.json``."""
 
-_STEMS = "config|policy|adversary"
+_NAMES = ("policy", "adversary")
+"""The files of the agent and of the adversary, without their suffixes."""
+
+_STEMS = "|".join(["config", *_NAMES])
 """What is written beside its place, as a regular expression."""
 
-_PACKAGES = ("mixedne", "jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
+_PACKAGES = ("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
 
 
 class ExistingRunError(InvalidInputError):
@@ -64,7 +67,7 @@ class RunFolder:
     @classmethod
     def default(cls, config: Config, *, resume: bool) -> Self:
         """A fresh folder ``runs/NAME``, ``runs/NAME-2``, …; to resume, the newest of these."""
-        first = default_folder(config)
+        first = Path("runs") / run_name(vars(config))
         numbered = re.compile(re.escape(first.name) + r"(?:-([2-9]|[1-9]\d+))?")
         matches = [numbered.fullmatch(path.name) for path in first.parent.glob("*")]
         newest = max((int(match[1] or 1) for match in matches if match), default=0)
@@ -97,7 +100,9 @@ class RunFolder:
         for path in strays:
             path.unlink(missing_ok=True)
         if is_new_run:
-            self._write_config(config)
+            document = {"format_version": FORMAT_VERSION, **to_json(config)}
+            document |= {"command": command(config), "machine": machine()}
+            write_json(self.config, {**document, "versions": versions(*_PACKAGES)})
 
     def close(self, *, discard: bool = False) -> None:
         """Let other processes train here; ``discard`` removes what a failed start has made."""
@@ -115,7 +120,7 @@ class RunFolder:
     def has_policies(self, players: Players) -> bool:
         """Whether there is a policy, undamaged, for each of the players that exist."""
         try:
-            for name, player in _named(players):
+            for name, player in zip(_NAMES, players, strict=True):
                 if player is not None:
                     load_policy(self.path, name)
         except InvalidInputError:
@@ -124,7 +129,7 @@ class RunFolder:
 
     def write_policies(self, policies: Players) -> None:
         """Write the policies of the players that exist."""
-        for name, policy in _named(policies):
+        for name, policy in zip(_NAMES, policies, strict=True):
             if policy is not None:
                 save_policy(self.path, policy, name)
 
@@ -145,7 +150,7 @@ class RunFolder:
 
     def _check(self, config: Config, *, resume: bool) -> None:
         """Refuse a folder that does not hold this run."""
-        begun, its_versions = _read_config(self.path)
+        begun, its_versions = _read_config(self.config)
         if not resume:
             raise ExistingRunError(self.path)
         for name, value in to_json(config).items():
@@ -169,39 +174,22 @@ class RunFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise InvalidInputError(
-                f"another process is training in {self.path} at this moment"
-            ) from None
-
-    def _write_config(self, config: Config) -> None:
-        document = {
-            "format_version": FORMAT_VERSION,
-            **to_json(config),
-            "command": command(config),
-            "machine": machine(),
-            "versions": versions(*_PACKAGES),
-        }
-        write_json(self.config, document)
+            message = f"another process is training in {self.path} at this moment"
+            raise InvalidInputError(message) from None
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration of the run in a folder, and its versions."""
-    if not (path / "config.json").is_file():
-        raise InvalidInputError(f"the folder {path} is not empty and holds no run: choose another")
+    """The configuration in a run's ``config.json``, and its versions."""
+    if not path.is_file():
+        raise InvalidInputError(
+            f"the folder {path.parent} is not empty and holds no run: choose another"
+        )
+    found = read_json(path)
     try:
-        found = read_json(path / "config.json")
-        if found["format_version"] != FORMAT_VERSION:
-            raise InvalidInputError(
-                f"{path}/config.json has the format_version {found['format_version']!r}, "
-                f"not {FORMAT_VERSION}"
-            )
+        version = found["format_version"]
         # Fields that the version of that time did not have are at their defaults.
-        return to_json(from_json(found)), found["versions"]
-    except InvalidInputError:
-        raise
+        if version == FORMAT_VERSION:
+            return to_json(from_json(found)), found["versions"]
     except (KeyError, TypeError, AttributeError, OverflowError):
-        raise InvalidInputError(f"{path}/config.json is no run's configuration") from None
-
-
-def _named(players: Players) -> list[tuple[str, Any]]:
-    return [("policy", players.agent), ("adversary", players.adversary)]
+        raise InvalidInputError(f"{path} is no run's configuration") from None
+    raise InvalidInputError(f"{path} has the format_version {version!r}, not {FORMAT_VERSION}")

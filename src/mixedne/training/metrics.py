@@ -1,16 +1,18 @@
 """The metrics of a run in training: sums between two lines, and writing ``metrics.jsonl``.
 
+They also go to TensorBoard if asked for, by tensorboardX: an optional extra.
 ``docs/algorithms.md`` says what each number means, and :mod:`mixedne.metrics` what a line is.
 """
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
 from mixedne.metrics import format_line, parse_metrics
-from mixedne.training.tensorboard import TensorBoard
+from mixedne.shifts import PARAMETERS
 
 
 @dataclass
@@ -36,7 +38,7 @@ class MetricsWriter:
     def __init__(self, path: Path, tensorboard: Path | None = None) -> None:
         """Nothing is written before ``open``."""
         self._path, self._tensorboard_folder = path, tensorboard
-        self._tensorboard: TensorBoard | None = None
+        self._tensorboard: Any = None
         self._checksum = 0
         self.size = 0
         """Bytes that belong to the run; a killed process may have written more."""
@@ -58,7 +60,15 @@ class MetricsWriter:
             with self._path.open("ab") as file:
                 file.truncate(self.size)
         if self._tensorboard_folder is not None:
-            self._tensorboard = TensorBoard(self._tensorboard_folder, step)
+            try:
+                library = importlib.import_module("tensorboardX")
+            except ImportError:
+                raise InvalidInputError(
+                    "tensorboard needs the extra: pip install 'mixedne[tensorboard]'"
+                ) from None
+            # What stands there after the step no longer counts.
+            folder = str(self._tensorboard_folder)
+            self._tensorboard = library.SummaryWriter(folder, purge_step=step + 1)
 
     def write(self, *lines: dict[str, Any]) -> None:
         """Append lines."""
@@ -68,7 +78,16 @@ class MetricsWriter:
                 file.write(text.encode())
             self.size = file.tell()
         if self._tensorboard is not None:
-            self._tensorboard.write(*lines)
+            self._add_scalars(lines)
+
+    def _add_scalars(self, lines: Iterable[dict[str, Any]]) -> None:
+        for line in lines:
+            place = "".join(f"{axis}_{line[axis]:g}/" for axis in PARAMETERS if axis in line)
+            for name, value in line.items():
+                if name not in ("step", *PARAMETERS) and isinstance(value, float | int):
+                    tag = f"{line['kind']}/{place}{name}"
+                    self._tensorboard.add_scalar(tag, value, line["step"])
+        self._tensorboard.flush()
 
     def close(self) -> None:
         """Close the TensorBoard file."""

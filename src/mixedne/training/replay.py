@@ -13,17 +13,17 @@ moment when the next checkpoint has replaced it.
 
 import functools
 import itertools
-import mmap
 import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, check_count
 
 Array = NDArray[np.float32]
 
@@ -42,16 +42,13 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name, size in self.sizes.items():
-            _check_count(f"the size of {name}", size, at_least=1)
+            check_count(f"the size of {name}", size, at_least=1)
 
     @functools.cached_property
     def columns(self) -> dict[str, slice]:
         """The columns of each field."""
-        stops = np.cumsum(list(self.sizes.values())).tolist()
-        return {
-            name: slice(stop - size, stop)
-            for (name, size), stop in zip(self.sizes.items(), stops, strict=True)
-        }
+        edges = itertools.pairwise(itertools.accumulate(self.sizes.values(), initial=0))
+        return {name: slice(*edge) for name, edge in zip(self.sizes, edges, strict=True)}
 
     @property
     def width(self) -> int:
@@ -62,12 +59,9 @@ class Layout:
 class Replay:
     """A ring of transitions, in a file or in plain memory."""
 
-    def __init__(
-        self, rows: Array, capacity: int, count: int = 0, mapping: mmap.mmap | None = None
-    ) -> None:
+    def __init__(self, rows: Array, capacity: int, count: int = 0) -> None:
         """Take over the ring's rows; use ``create`` or ``open`` instead."""
         self._rows = rows
-        self._mapping = mapping
         self.capacity = capacity
         self.count = count
         """The number of transitions ever appended: what a checkpoint must keep."""
@@ -75,7 +69,7 @@ class Replay:
         self._checksums: dict[tuple[int, int], int] = {}
 
     @classmethod
-    def create(cls, path: str | Path | None, width: int, capacity: int, spare: int) -> "Replay":
+    def create(cls, path: Path | None, width: int, capacity: int, spare: int) -> "Replay":
         """An empty replay in a new file, or in plain memory without a path.
 
         An earlier file of that name is replaced. The disk space is taken now: a full disk
@@ -85,57 +79,48 @@ class Replay:
         size = _file_size(width, capacity, spare)
         if path is None:
             return cls(np.zeros((capacity + spare, width), _DTYPE), capacity)
-        path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            _allocate(handle, size)
-            return cls._map(handle, width, capacity, size, count=0)
+            with path.open("x+b") as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, size)
+                else:
+                    file.truncate(size)
+                return cls(_map(file, width), capacity)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        finally:
-            os.close(handle)
 
     @classmethod
-    def open(cls, path: str | Path, width: int, capacity: int, spare: int, count: int) -> "Replay":
+    def open(cls, path: Path, width: int, capacity: int, spare: int, count: int) -> "Replay":
         """The replay in an existing file, as it was when ``count`` was the count.
 
         Transitions that were appended after that are forgotten.
         """
         size = _file_size(width, capacity, spare)
-        _check_count("the count of a replay", count, at_least=0)
+        check_count("the count of a replay", count, at_least=0)
         try:
-            handle = os.open(path, os.O_RDWR)
+            file = path.open("r+b")
         except OSError as error:
             raise InvalidInputError(
                 f"the replay {path} cannot be opened: {error.strerror}"
             ) from None
-        try:
-            found = os.fstat(handle).st_size
+        with file:
+            found = os.fstat(file.fileno()).st_size
             if found != size:
                 raise InvalidInputError(
                     f"the replay {path} must have {size} bytes for {capacity} + {spare} rows "
                     f"of {width} numbers, not {found}"
                 )
-            return cls._map(handle, width, capacity, size, count)
-        finally:
-            os.close(handle)
-
-    @classmethod
-    def _map(cls, handle: int, width: int, capacity: int, size: int, count: int) -> "Replay":
-        mapping = mmap.mmap(handle, size)
-        return cls(np.frombuffer(mapping, _DTYPE).reshape(-1, width), capacity, count, mapping)
+            return cls(_map(file, width), capacity, count)
 
     def __len__(self) -> int:
         return min(self.count, self.capacity)
 
     def append(self, rows: ArrayLike) -> None:
         """Add transitions (n, width), or one (width,), as the newest."""
-        new = np.asarray(rows, np.float32)
-        if new.ndim == 1:
-            new = new[np.newaxis]
+        new = np.atleast_2d(np.asarray(rows, np.float32))
         if new.ndim != 2 or new.shape[1] != self.width or len(new) > self.ring_size:
             raise InvalidInputError(
                 f"the replay takes up to {self.ring_size} rows of {self.width} numbers at a time, "
@@ -180,28 +165,15 @@ class Replay:
 
     def close(self) -> None:
         """Close the file; the replay cannot be used afterwards."""
-        self._rows = np.empty((0, self.width), _DTYPE)
-        if self._mapping is not None:
-            self._mapping.close()
-            self._mapping = None
+        self._rows = np.empty((0, self.width), _DTYPE)  # nothing else holds the mapping
 
 
 def _file_size(width: int, capacity: int, spare: int) -> int:
-    _check_count("the width of a replay", width, at_least=1)
-    _check_count("the capacity of a replay", capacity, at_least=1)
-    _check_count("the spare rows of a replay", spare, at_least=0)
+    check_count("the width of a replay", width, at_least=1)
+    check_count("the capacity of a replay", capacity, at_least=1)
+    check_count("the spare rows of a replay", spare, at_least=0)
     return (capacity + spare) * width * _DTYPE.itemsize
 
 
-def _allocate(handle: int, size: int) -> None:
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, size)
-    else:
-        os.ftruncate(handle, size)
-
-
-def _check_count(name: str, value: int, *, at_least: int) -> None:
-    if type(value) is not int or value < at_least:
-        raise InvalidInputError(
-            f"{name} must be a whole number of at least {at_least}, not {value!r}"
-        )
+def _map(file: IO[bytes], width: int) -> Array:
+    return np.asarray(np.memmap(file, _DTYPE)).reshape(-1, width)

@@ -7,7 +7,6 @@ each other first. Checkpoints are taken between two calls.
 """
 
 import contextlib
-import dataclasses
 import os
 import signal
 import statistics
@@ -145,18 +144,19 @@ def train_runs(
                 run.begin(resume=resume)
             if not run_all(runs, updater, watch, interrupted) or interrupted():
                 raise KeyboardInterrupt("saved")
-    except (OSError, InvalidInputError) as error:
-        saved = [run.saved for run in runs if run.saved is not None]
-        kept = "nothing is saved yet"
-        if len(saved) == len(configs):
-            kept = f"the checkpoint at step {min(saved)} is kept, and --resume goes on from it"
-        if isinstance(error, OSError):
-            place = folders[0].path if len(folders) == 1 else folders[0].path.parent
-            raise _unwritable(error, place, kept) from None
+    except IsADirectoryError as error:
+        name = error.filename2 or error.filename
+        message = f"{name} is a folder and should be a file: move it away; {_kept(runs)}"
+        raise InvalidInputError(message) from None
+    except OSError as error:
+        place = folders[0].path if len(folders) == 1 else folders[0].path.parent
+        message = f"the run cannot be written to {place}: {error}; {_kept(runs)}"
+        raise TrainingError(message) from None
+    except InvalidInputError as error:
         if not any(run.step for run in runs):
             raise
-        step = runs[0].step
-        raise InvalidInputError(f"training stopped at step {step}: {error}; {kept}") from error
+        message = f"training stopped at step {runs[0].step}: {error}; {_kept(runs)}"
+        raise InvalidInputError(message) from error
     finally:
         for run in runs:
             run.close()
@@ -166,18 +166,19 @@ def train_runs(
     return [Run(folder.path, config) for config, folder in zip(configs, folders, strict=True)]
 
 
-def _unwritable(error: OSError, place: Path, kept: str) -> Exception:
-    if isinstance(error, IsADirectoryError):
-        name = error.filename2 or error.filename
-        return InvalidInputError(f"{name} is a folder and should be a file: move it away; {kept}")
-    return TrainingError(f"the run cannot be written to {place}: {error}; {kept}")
+def _kept(runs: Sequence[TrainingRun]) -> str:
+    """What a failure leaves of these runs."""
+    saved = [run.saved for run in runs if run.saved is not None]
+    if not runs or len(saved) < len(runs):
+        return "nothing is saved yet"
+    return f"the checkpoint at step {min(saved)} is kept, and --resume goes on from it"
 
 
 def check_compatible(configs: Sequence[Config]) -> None:
     """Refuse runs that cannot be trained together, and evaluations that might never end."""
     if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
         raise InvalidInputError("only runs of vpg can be trained together")
-    first, *others = (compile_key(dataclasses.asdict(config)) for config in configs)
+    first, *others = (compile_key(vars(config)) for config in configs)
     for other in others:
         for name, value in first.items():
             if other[name] != value:

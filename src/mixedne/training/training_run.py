@@ -253,7 +253,7 @@ class TrainingRun:
         """Evaluate the agent alone, without noise, at a few shifts; a line of metrics for each."""
         config, task = self.config, self.task
         axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
-        if task.nominal_rho is not None:
+        if "rho" in task.axes:
             axis, values = "rho", config.evaluate_rhos
         options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
         with warnings.catch_warnings():

@@ -241,10 +241,7 @@ def make_program(
             return {"noise": unravel(normals_from_bits(own).astype(flat.dtype))}
 
         solver = make_solver(agent.oracle(batches), None if bits is None else extra_args)
-
-        def controls_at(i: jax.Array) -> Controls:
-            return jax.tree.map(lambda x: x[i], controls)
-
+        controls_at = functools.partial(batch_at, controls)
         return outer_steps(agent, solver, solver_key, state, steps, controls_at, batches)
 
     return program

@@ -20,7 +20,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.errors import InvalidInputError, check_choice, first_line
 from mixedne.tasks.registry import no_mujoco_warnings, nominal_model
 from mixedne.tasks.task import Task
 from mixedne.video.writer import Picture
@@ -171,7 +171,7 @@ def _gl_errors() -> Iterator[None]:
     except InvalidInputError:
         raise
     except Exception as error:
-        reason = (str(error).strip().split("\n")[0] or type(error).__name__).rstrip(".")
+        reason = first_line(error).rstrip(".")
         # Debian and Ubuntu need both packages to draw without a display.
         said = "videos need OpenGL (apt install libegl1 libgl1), which cannot be used here"
         raise InvalidInputError(f"{said}: {reason}") from None

@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
-from mixedne.evaluation.sweep import (
-    MAX_EPISODES,
-    Case,
-    find_task,
-    run_chunk,
-    warn_of_divergence,
-)
+from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
 from mixedne.files import write_beside
 from mixedne.tasks import Shift, Task, Worlds
 from mixedne.tasks.registry import frame_rate

@@ -92,12 +92,11 @@ def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.Dat
 
     What all rows share is not named.
     """
-    several = {name: rows[name].n_unique() > 1 for name in ("acting", "mass_mode")}
-    for (acting, mode), group in rows.group_by(*several, maintain_order=True):
+    told = [name for name in ("acting", "mass_mode") if rows[name].n_unique() > 1]
+    for (acting, mode), group in rows.group_by("acting", "mass_mode", maintain_order=True):
         scaled = f"masses scaled in the mode “{mode or 'not known'}”"
         names = {"acting": acting or "acting-unknown", "mass_mode": mode or "mode-unknown"}
         words = {"acting": ACTING.get(acting) or acting, "mass_mode": scaled}
-        told = [name for name, differs in several.items() if differs]
         yield [str(names[it]) for it in told], "".join(f", {words[it]}" for it in told), group
 
 
@@ -121,10 +120,8 @@ def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]
     unused, further = dict(SOLVERS), itertools.count()
     for solver, label in sorted(((solver or "sac", label) for solver, label in methods), key=place):
         if label not in styles:
-            own = unused.pop(solver, None)
-            styles[label] = (
-                replace(own, label=label) if own else further_style(label, next(further))
-            )
+            look = unused.pop(solver, None) or further_style(label, next(further))
+            styles[label] = replace(look, label=label)
     return styles
 
 

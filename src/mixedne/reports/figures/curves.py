@@ -72,14 +72,14 @@ def curves_by(
         own = where(rows, **{column: name}).drop_nulls(x).sort(x)
         if own.is_empty():
             continue
-        along, value, low, high = (_numbers(own[it]) for it in (x, "value", "low", "high"))
+        along, value, low, high = (own[it].to_numpy() for it in (x, "value", "low", "high"))
         runs: list[tuple[ArrayLike, ArrayLike]] = []
         if max(own["seeds"]) < BAND_SEEDS:
             low = high = np.full(along.shape, np.nan)
             if single is not None:
                 thin = where(single, **{column: name}).drop_nulls(x).sort(x)
                 by_run = thin.partition_by("run", maintain_order=True)
-                runs = [(_numbers(run[x]) * scale, _numbers(run["value"])) for run in by_run]
+                runs = [(run[x].to_numpy() * scale, run["value"].to_numpy()) for run in by_run]
         found.append(Curve(along * scale, value, style, low, high, runs, single is None))
     return found
 
@@ -208,8 +208,3 @@ def _scale(axes: Axes, panel: Panel, width: float) -> None:
 
 def _is_log(kind: str, x: NDArray[np.float64]) -> bool:
     return kind == "log counts" or (kind == "multiples" and bool(x.min() > 0))
-
-
-def _numbers(column: pl.Series) -> NDArray[np.float64]:
-    """As an array; null is NaN."""
-    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()

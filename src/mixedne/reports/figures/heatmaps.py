@@ -46,11 +46,9 @@ Numbers = Sequence[float]
 
 
 def cells(rows: pl.DataFrame, xs: Numbers, ys: Numbers) -> np.ma.MaskedArray:
-    """Every row's value at its place."""
+    """Every row's value at its place among ``xs`` and ``ys``, which are sorted."""
     values = np.full((len(ys), len(xs)), np.nan)
-    for row in rows.iter_rows(named=True):
-        if row["value"] is not None:
-            values[ys.index(row["y"]), xs.index(row["x"])] = row["value"]
+    values[np.searchsorted(ys, rows["y"]), np.searchsorted(xs, rows["x"])] = rows["value"]
     return np.ma.masked_invalid(values)
 
 
@@ -107,15 +105,13 @@ def draw_heatmaps(report: Report, statistic: str) -> Iterator[Named]:
     rows = where(report.maps, statistic=statistic)
     for (agent, delta, *axes), group in rows.group_by(keys, maintain_order=True):
         x, y = map(str, axes)
+        own = f"map-{style.method_name(agent, delta)}"
         against = f"return against {style.short_axis(x)} and {style.short_axis(y)}"
         for ways, words, tested in canvas.ways_of_testing(group):
             for part, part_words, shown in canvas.sheets(tested):
                 title = f"{style.game_words(agent, delta)}: {against}{words}{part_words}"
-                name = f"map-{style.method_name(agent, delta)}"
-                yield (
-                    style.safe_name(name, x, y, *ways, suffix, part),
-                    _draw(shown, title, statistic),
-                )
+                name = style.safe_name(own, x, y, *ways, suffix, part)
+                yield name, _draw(shown, title, statistic)
 
 
 @mpl.rc_context(LITERAL)
@@ -215,7 +211,7 @@ def _draw_search(rows: pl.DataFrame, title: str) -> Figure:
     groups = sorted(rows.group_by(panel, maintain_order=True), key=_order)
     columns = min(3, len(groups))
     lines = -(-len(groups) // columns)
-    norm = color_scale([np.ma.masked_invalid(rows["value"].fill_null(np.nan).to_numpy())])
+    norm = color_scale([np.ma.masked_invalid(rows["value"].to_numpy())])
     figure, body = canvas.open_sheet(max(3.1 * columns + 0.9, 4.6), 2.1 * lines, title)
     grid = body.subplots(lines, columns, squeeze=False)
     for axes in grid.flat[len(groups) :]:

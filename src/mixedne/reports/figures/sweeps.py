@@ -51,7 +51,7 @@ def draw_sweeps(report: Report, statistic: str) -> Iterator[Named]:
                 for part, part_words, shown in canvas.sheets(_comparable(tested, choice), most):
                     against = f"return against {style.short_axis(str(axis))}{words}{part_words}"
                     name = style.safe_name(choice.name, str(axis), *ways, suffix, part)
-                    yield name, _draw(choice, shown, *others, against, statistic)
+                    yield name, _draw(choice, shown, *others, against)
 
 
 def _choices(rows: pl.DataFrame) -> Iterator[Choice]:
@@ -110,14 +110,10 @@ def _comparable(rows: pl.DataFrame, choice: Choice) -> pl.DataFrame:
 
 
 def _draw(
-    choice: Choice,
-    rows: pl.DataFrame,
-    published: pl.DataFrame,
-    single: pl.DataFrame,
-    against: str,
-    statistic: str,
+    choice: Choice, rows: pl.DataFrame, published: pl.DataFrame, single: pl.DataFrame, against: str
 ) -> Figure:
     """The figure of some rows, with published curves and single runs of their axis."""
+    axis, statistic = Axis.parse(rows["axis"][0]), rows["statistic"][0]
     styles = canvas.solver_styles(rows.select("solver", CURVE).iter_rows())
     # What a published curve must share with a row; it may be of a further solver.
     key = ["task", "agent", "delta", *(["solver"] if choice.compared else [])]
@@ -125,7 +121,6 @@ def _draw(
     # Single runs have no name in the legend: they are found by what names a method.
     method = rows.select(*METHOD, CURVE).unique()
     single = single.join(method, on=[*METHOD], nulls_equal=True, maintain_order="left")
-    axis = Axis.parse(rows["axis"][0])
     kind: Kind = "multiples" if axis.log_axis else "plain"
     deltas = sorted(rows["delta"].unique(), key=lambda it: (it is None, it))
     places: list[dict[str, Any]] = [{"task": task} for task in in_order(rows, "task")]
@@ -155,7 +150,7 @@ def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
     for row in rows.iter_rows(named=True):
         words = _with_agent(row) if with_agent else row["label"]
         labels.append(f"{words} ({row['source']})")
-        look = style.SOLVERS.get(row["solver"] or "sac", style.SOLVERS["sac"])
+        look = style.SOLVERS.get(row["solver"], style.SOLVERS["sac"])
         styles[labels[-1]] = replace(look, label=labels[-1])
     named = rows.with_columns(pl.Series(CURVE, labels, pl.String))
     return curves_by(CURVE, named, None, styles)

@@ -145,11 +145,10 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
         with found.noting(
             f"The choices in {readable(chosen.name)} cannot be read and are left out."
         ):
-            choices = [
-                it for it in read_json(chosen, warn=False)["choices"] if isinstance(it, dict)
-            ]
+            said = read_json(chosen, warn=False)["choices"]
+            choices = [it for it in said if isinstance(it, dict)]
     nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
-    tried_several = any(map(methods.differing_settings, methods.by_case(runs.values()).values()))
+    tried_several = any(map(methods.differing_settings, methods.by_case(runs).values()))
     command = methods.study_command(document, path)
     compares = chosen.exists() or (nominal and tried_several)
     return PlanInput(readable(file.stem), path, runs, evaluations, command, choices, compares)
@@ -157,11 +156,9 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
 
 def _is_nominal(grid: Document) -> bool:
     """Whether a grid, as a plan has it, is the world of training alone."""
-    nominal = (
-        grid.get(name) in (None, [], [parameter.nominal]) for name, parameter in PARAMETERS.items()
-    )
-    others = ("shifts", "body_masses", "geom_frictions")
-    return all(nominal) and not any(grid.get(name) for name in others)
+    others = any(grid.get(name) for name in ("shifts", "body_masses", "geom_frictions"))
+    nominal = (grid.get(name) in (None, [], [it.nominal]) for name, it in PARAMETERS.items())
+    return all(nominal) and not others
 
 
 def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:

@@ -53,17 +53,17 @@ def case_of(config: Config) -> Case:
     return tuple(config.get(name) for name in CHOICES)
 
 
-def by_case(configs: Iterable[Config]) -> dict[Case, list[Config]]:
-    """Configurations with those that agree with them in the columns."""
-    cases: dict[Case, list[Config]] = defaultdict(list)
-    for config in configs:
-        cases[case_of(config)].append(config)
+def by_case(configs: Mapping[str, Config]) -> dict[Case, dict[str, Config]]:
+    """Named configurations with those that agree with them in the columns."""
+    cases: dict[Case, dict[str, Config]] = defaultdict(dict)
+    for name, config in configs.items():
+        cases[case_of(config)][name] = config
     return cases
 
 
-def differing_settings(configs: Iterable[Config]) -> list[str]:
+def differing_settings(configs: Mapping[str, Config]) -> list[str]:
     """The settings without a column of their own in which configurations of one case differ."""
-    return [name for name in differing(configs) if name not in CHOICES]
+    return [name for name in differing(configs.values()) if name not in CHOICES]
 
 
 def labels(configs: Mapping[str, Config]) -> dict[str, str]:
@@ -74,7 +74,7 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
     """
     presets: dict[Any, set[Any]] = defaultdict(set)
     differ: dict[Case, dict[str, None]] = defaultdict(dict)
-    for (_, *method), alike in by_case(configs.values()).items():
+    for (_, *method), alike in by_case(configs).items():
         agent, *_, preset = method
         presets[agent].update(filter(None, [preset]))
         differ[tuple(method)].update(dict.fromkeys(differing_settings(alike)))

@@ -19,17 +19,17 @@ from mixedne.names import CHOICES
 from mixedne.reports.inputs import methods
 from mixedne.reports.inputs.files import NO_EPISODES, Inputs, read_evaluation
 from mixedne.reports.style import list_words
-from mixedne.reports.tables import BAND_SEEDS, MAPS, METHOD, SUMMARY, SWEEP_RUNS, SWEEPS
+from mixedne.reports.tables import BAND_SEEDS, MAPS, METHOD, STATISTICS, SUMMARY, SWEEP_RUNS, SWEEPS
 from mixedne.shifts import Axis, is_nominal, shift_axes
-
-STATISTICS = {f"{name}_return": name for name in ("mean", "worst", "cvar")}
 
 GROUP = ("task", "agent", "axis", "acting", "mass_mode")
 """Runs are compared within these, on the same shifts."""
 
 BASELINE = "gad"
-IMPROVEMENT = ("improvement", "improvement_low", "improvement_high")
 
+_NAMES = {f"{name}_return": name for name in STATISTICS}  # theirs in evaluation.statistics
+
+_RUN = ["identity", *GROUP]
 _KEY = [*METHOD, "formulation", "preset", "axis", "statistic"]
 
 
@@ -77,21 +77,21 @@ def labels(inputs: Inputs, runs: pl.DataFrame) -> dict[str, str]:
 def _means(table: pl.DataFrame) -> pl.DataFrame:
     key = ["run", "policy", *statistics.TASK, *PROVENANCE, *statistics.shift_columns(table.columns)]
     means = statistics.over_episodes(table, key, pl.col("versions").first())
-    counts = means.rename({**STATISTICS, "invalid_episodes": "invalid"})
-    return counts.select(*key, "versions", "episodes", "invalid", *STATISTICS.values())
+    counts = means.rename({**_NAMES, "invalid_episodes": "invalid"})
+    return counts.select(*key, "versions", "episodes", "invalid", *STATISTICS)
 
 
 def _identities(means: pl.DataFrame, identities: Mapping[str, str], inputs: Inputs) -> pl.Series:
     """Which run each row of a table is of: known by its policy, or by the name of its folder."""
     times = Counter(folder.name for folder in inputs.runs)
     configs = {it.name: config for it, config in inputs.runs.items() if times[it.name] == 1}
-    alike = {"agent": "agent", "solver": "solver", "delta": "delta", "seed": "train_seed"}
 
     def identity(row: Mapping[str, Any]) -> str:
         config = configs.get(row["run"], {})
         if row["policy"] in identities:
             return identities[row["policy"]]
-        if config and all(config.get(ours) == row[theirs] for ours, theirs in alike.items()):
+        alike = all(config.get(name) == row[name] for name in ("agent", "solver", "delta"))
+        if config and alike and config.get("seed") == row["train_seed"]:
             return methods.identity(config)
         return f"{row['run']}/{row['policy']}"
 
@@ -166,21 +166,19 @@ def _crossed(runs: pl.DataFrame, axis_x: Axis, axis_y: Axis) -> pl.DataFrame:
 def _long(rows: pl.DataFrame, *places: str) -> pl.DataFrame:
     """One row for each statistic."""
     index = ["identity", *METHOD, *places, "episodes", "invalid"]
-    return rows.unpivot([*STATISTICS.values()], index=index, variable_name="statistic")
+    return rows.unpivot([*STATISTICS], index=index, variable_name="statistic")
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
     """One number a method and sweep, with its comparison to the baseline of its agent and δ."""
     rows = _all_sweeps(runs)
-    place = ["identity", *GROUP, "x"]
-    rows = rows.join(common_shifts(rows), on=place, how="semi", nulls_equal=True)
+    rows = rows.join(common_shifts(rows), on=[*_RUN, "x"], how="semi", nulls_equal=True)
     if rows.is_empty():
         return pl.DataFrame(schema=SUMMARY)
     # Each run's mean, worst and CVaR of its mean returns at its shifts.
     run = ["identity", *(name for name in _KEY if name != "statistic")]
-    scores = statistics.over_shifts(rows.drop("episodes"), run, value="mean").rename(STATISTICS)
-    measures = [*STATISTICS.values()]
-    scores = scores.unpivot(measures, index=[*run, "shifts"], variable_name="statistic")
+    scores = statistics.over_shifts(rows.drop("episodes"), run, value="mean").rename(_NAMES)
+    scores = scores.unpivot([*STATISTICS], index=[*run, "shifts"], variable_name="statistic")
     groups = scores.group_by(_KEY, maintain_order=True)
     lists = groups.agg(pl.col("shifts").first(), pl.col("value").alias("scores"))
     middles = [Bootstrap().interquartile_mean([it]) for it in statistics.arrays(lists["scores"])]
@@ -188,7 +186,7 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
     table = values_over_seeds(scores, _KEY).join(lists, on=_KEY, nulls_equal=True)
     pairs = _pairs(table)
     compared = _improvement(pairs, _KEY).join(pairs, on=_KEY, nulls_equal=True)
-    compared = compared.select(*_KEY, "baseline", *IMPROVEMENT, "overlap")
+    compared = compared.select(*_KEY, "baseline", "^improvement.*$", "overlap")
     single = table.join(compared, on=_KEY, how="left", nulls_equal=True)
     method = [*(name for name in _KEY if name != "task"), "baseline"]
     several = _improvement(pairs.filter(pl.len().over(method) > 1), method)
@@ -202,21 +200,21 @@ def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
 
     Of several such grids the largest counts. Runs that lack some of its shifts are left out.
     """
-    run, size = ["identity", *GROUP], pl.col("grid").list.len()
-    grids = rows.group_by(run, maintain_order=True).agg(pl.col("x").unique().sort().alias("grid"))
+    size = pl.col("grid").list.len()
+    grids = rows.group_by(_RUN, maintain_order=True).agg(pl.col("x").unique().sort().alias("grid"))
     grids = grids.filter(size > 1)
     ranked = grids.group_by(*GROUP, "grid", maintain_order=True).agg(pl.len().alias("runs"))
     ranked = ranked.sort("runs", size, descending=True, maintain_order=True)
     chosen = ranked.unique(GROUP, keep="first", maintain_order=True).drop("runs")
     both = grids.join(chosen, on=GROUP, suffix="_chosen", nulls_equal=True)
     whole = both.filter(pl.col("grid_chosen").list.set_difference("grid").list.len() == 0)
-    return whole.select(*run, pl.col("grid_chosen").alias("x")).explode("x")
+    return whole.select(*_RUN, pl.col("grid_chosen").alias("x")).explode("x")
 
 
 def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
     """Task, axis and the runs that the summary leaves out, because they lack some shifts."""
-    rows, run = _all_sweeps(runs), ["identity", *GROUP]
-    left = rows.join(common_shifts(rows), on=run, how="anti", nulls_equal=True)
+    rows = _all_sweeps(runs)
+    left = rows.join(common_shifts(rows), on=_RUN, how="anti", nulls_equal=True)
     for (task, axis), own in left.group_by("task", "axis", maintain_order=True):
         yield str(task), str(axis), own["run"].to_list()
 
@@ -247,6 +245,5 @@ def _improvement(pairs: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
         Bootstrap().improvement([(x.to_numpy(), y.to_numpy()) for x, y in zip(xs, ys, strict=True)])
         for xs, ys in zip(groups["scores"], groups["its_scores"], strict=True)
     ]
-    return groups.drop("its_scores").with_columns(
-        statistics.estimate_columns("improvement", estimates)
-    )
+    columns = statistics.estimate_columns("improvement", estimates)
+    return groups.drop("its_scores").with_columns(columns)

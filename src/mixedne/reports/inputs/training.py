@@ -117,14 +117,13 @@ def searches(inputs: Inputs) -> pl.DataFrame:
 
 def _tried(plan: PlanInput, inputs: Inputs) -> Iterator[dict[str, Any]]:
     """The runs of a search that have a return, and where they stand on its map."""
-    names = {id(config): name for name, config in plan.runs.items()}
-    for case, alike in methods.by_case(plan.runs.values()).items():
+    for case, alike in methods.by_case(plan.runs).items():
         differ = methods.differing_settings(alike)
-        searched = [name for name in differ if all(name in config for config in alike)]
+        searched = [name for name in differ if all(name in config for config in alike.values())]
         named = dict(zip(CHOICES, case, strict=True))
         choice = next((it for it in plan.choices if it.get("case") == named), {})
-        for config in alike:
-            reached = _nominal_return(plan, names[id(config)], inputs)
+        for run, config in alike.items():
+            reached = _nominal_return(plan, run, inputs)
             place = _place(config, searched, choice)
             if reached is not None and place["setting_x"] is not None:
                 yield {"study": plan.name, **place, "value": reached}

@@ -103,7 +103,10 @@ def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
         "players": style.PLAYERS,
         "axes": axes(report),
         "styles": styles(),
-        "caseStyles": case_styles(),
+        "caseStyles": [
+            {"solver": solver, "inner": inner, **in_plotly(look)}
+            for (solver, inner), look in style.CASE_STUDY.items()
+        ],
         "objectives": {
             name: {"label": x.label, "curve": CURVE if x.has_curve else None, "box": BOX}
             for name, x in OBJECTIVES.items()
@@ -138,9 +141,7 @@ def _column(column: pl.Series) -> Any:
 
 def _shortened(number: float) -> float | str:
     """A number with few digits; one that JSON cannot hold as JavaScript's word for it."""
-    if math.isfinite(number):
-        return float(f"{number:.7g}")
-    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    return float(f"{number:.7g}") if math.isfinite(number) else json.dumps(number)
 
 
 def inline_json(content: Any) -> str:
@@ -188,21 +189,11 @@ def styles() -> dict[str, Any]:
     }
 
 
-def case_styles() -> list[dict[str, Any]]:
-    """How the case study's solvers look."""
-    return [
-        {"solver": solver, "inner": inner, **in_plotly(look)}
-        for (solver, inner), look in style.CASE_STUDY.items()
-    ]
-
-
 def in_plotly(look: style.Style) -> dict[str, str]:
     """Label, colour, dash and symbol in Plotly's words; further lines are lengths of dashes."""
-    line = look.line
-    known = isinstance(line, str)
-    dash = style.PLOTLY_LINES[line] if known else ",".join(f"{2 * length}px" for length in line[1])
-    symbol = style.PLOTLY_MARKERS[look.marker]
+    dash = style.PLOTLY_LINES.get(look.line) or ",".join(f"{2 * it}px" for it in look.line[1])
     named = {"label": look.label} if look.label else {}
+    symbol = style.PLOTLY_MARKERS[look.marker]
     return {**named, "color": look.color, "dash": dash, "symbol": symbol}
 
 
@@ -211,16 +202,14 @@ def thinned(paths: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
     found: dict[str, list[pl.DataFrame]] = {"values": [], "paths": []}
     cases: Any = [] if paths is None else paths.group_by(CASE, maintain_order=True)
     for _, case in cases:
-        named = case.row(0, named=True)
+        named = case.head(1).select(pl.col(CASE).cast(pl.String), pl.col(START).cast(pl.Float64))
         theta, omega = (np.stack(case[name].to_list()) for name in ("theta", "omega"))
-        values = _values(OBJECTIVES[named["objective"]].value(theta, omega))
+        values = _values(OBJECTIVES[named["objective"][0]].value(theta, omega))
         count = min(POINTS, theta.shape[1])
         steps = np.unique(np.linspace(0, theta.shape[1] - 1, count).round().astype(int))
         points = {"step": steps, "theta": theta[0, steps], "omega": omega[0, steps]}
-        words = [pl.lit(named[name], pl.String).alias(name) for name in CASE]
-        start = [pl.lit(named[name], pl.Float64).alias(name) for name in START]
         for name, table in (("values", values), ("paths", pl.DataFrame(points))):
-            found[name].append(table.select(*words, *start, pl.all()))
+            found[name].append(named.join(table, how="cross"))
     return {name: pl.concat(tables) if tables else pl.DataFrame() for name, tables in found.items()}
 
 
@@ -229,12 +218,10 @@ def _values(value: NDArray[np.float64]) -> pl.DataFrame:
     seeds, length = value.shape
     steps = np.unique(np.geomspace(1, max(length - 1, 1), VALUES).round().astype(int))
     steps = steps[steps < length]
-    rows: Any = np.quantile(value[:, steps], [*BAND.values()], axis=0)
-    nulls = [[None] * len(steps)] * len(BAND)
-    shown = zip(BAND, rows if seeds > 1 else nulls, strict=True)
-    band = {name: pl.Series(name, row, pl.Float64) for name, row in shown}
-    counts = np.full(len(steps), seeds)
-    return pl.DataFrame({"step": steps, "first": value[0, steps], **band, "seeds": counts})
+    quantiles = np.quantile(value[:, steps], [*BAND.values()], axis=0)
+    columns = {"step": steps, "first": value[0, steps], **dict(zip(BAND, quantiles, strict=True))}
+    band = pl.when(pl.lit(seeds > 1)).then(pl.col(*BAND))
+    return pl.DataFrame(columns).with_columns(band, seeds=pl.lit(seeds, pl.Int64))
 
 
 def _within_limit(videos: tuple[Video, ...]) -> list[Video]:
