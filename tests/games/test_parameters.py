@@ -77,6 +77,17 @@ def test_absolute_values_start_at_the_nominal_or_nearest() -> None:
     written(env, **{"mass[torso]:abs": 2.0, "gravity:abs": 7.5})
 
 
+def test_the_order_does_not_matter() -> None:
+    """A factor on all and a value of one: as a shift has them."""
+    texts = ("friction=0.5:2", "friction[floor]:abs=1:3")
+    for order in (texts, texts[::-1]):
+        _, env = parameters(*order)
+        env.reset(seed=0)
+        numbers = {text.partition("=")[0]: 1.5 for text in order}
+        env.step(joint(*numbers.values()))
+        written(env, **numbers)
+
+
 def test_an_episode_is_that_of_the_shifted_world() -> None:
     """From the first step on, what the agent sees and is paid is what an evaluation gives."""
     _, env = parameters()

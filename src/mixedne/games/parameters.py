@@ -11,7 +11,6 @@ once, whether they are still to be set (1, then 0). The agent sees neither.
 """
 
 import functools
-import math
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -67,10 +66,11 @@ def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float |
         if not any(shift_effects(task, Shift([(axis, end)])).get(axis) for end in bounds):
             raise InvalidInputError(f"{axis} changes nothing in {task.id} within its bounds")
     limits = Box(*(np.array(ends) for ends in zip(*(each[1:] for each in ranges), strict=True)))
+    box = limits
     if rate is not None:
         check_number("rate", rate, above=0, at_most=1)
-    reach = (limits.high - limits.low) * (rate or math.nan)
-    box = limits if rate is None else Box(-reach, reach)
+        reach = rate * (limits.high - limits.low)
+        box = Box(-reach, reach)
     wrap = functools.partial(
         ParametersEnv,
         axes=axes,

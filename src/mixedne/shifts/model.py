@@ -76,7 +76,8 @@ def parameter_writer(
     """
     parts = []
     for entry, physics in PHYSICAL:
-        if own := [i for i, axis in enumerate(axes) if axis.parameter == entry.name]:
+        own = [i for i, axis in enumerate(axes) if axis.parameter == entry.name]
+        if own := sorted(own, key=lambda i: axes[i].order):  # as a shift has them
             parts.append((physics, own, _resolve(entry, physics, nominal, [axes[i] for i in own])))
 
     def write(model: mujoco.MjModel, values: Array) -> None:
