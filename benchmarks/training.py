@@ -55,7 +55,8 @@ class Comparison:
 def our_training(agent: str, solver: str, delta: float | None) -> Case:
     """Our training from end to end; without δ, in RARL."""
     game = ("--formulation", "rarl") if delta is None else ("--delta", str(delta))
-    players = {None: "RARL", 0: "one player"}.get(delta, f"two players, δ = {delta}")
+    players = "one player" if delta == 0 else f"two players, δ = {delta}"
+    players = "RARL" if delta is None else players
     options = ("--agent", agent, "--solver", solver, *game)
     return Case(f"{agent.upper()}, {solver}, {players}", "own/train_speed.py", options)
 

@@ -125,7 +125,7 @@ def test_a_run_killed_at_random_moments_ends_the_same(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [EXTRA_ADAM, VPG])
+@pytest.mark.parametrize("arguments", [EXTRA_ADAM, (*EXTRA_ADAM, "--formulation", "rarl"), VPG])
 def test_so_do_td3_with_extra_adam_and_vpg(
     arguments: tuple[str, ...], laboratory: Laboratory, tmp_path: Path
 ) -> None:
