@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: quickstart test reproduction test-slow chaos check extras peers lock clean
+.PHONY: quickstart test reproduction test-slow chaos check extras peers docs dist lock clean
 
 quickstart: $(INSTALLED)
 	$(BIN)/mixedne quickstart
@@ -39,6 +39,29 @@ peers: .venv-peers/.installed
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
+# The documentation as a site, in site/. Links that lead nowhere are errors. Nothing is fetched.
+docs: $(INSTALLED) .venv-docs/.installed
+	MIXEDNE=$(BIN)/mixedne NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+
+.venv-docs/.installed: requirements-docs.lock
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Wheel and sdist, in dist/; the wheel is installed into a fresh environment and tried from elsewhere.
+dist: .venv-build/.installed
+	rm -rf dist .venv-dist
+	.venv-build/bin/python -m build --no-isolation --outdir dist .
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock dist/*.whl
+	cd / && $(CURDIR)/.venv-dist/bin/python -I $(CURDIR)/tests/smoke.py
+	ls -l dist
+
+.venv-build/.installed: requirements-build.lock
+	$(PYTHON) -m venv .venv-build
+	.venv-build/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 # The lock holds the exact versions of everything that is installed.
 $(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -47,12 +70,14 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $@
 
 # pip-tools lives in an environment of its own: it would lock pip itself otherwise.
+COMPILE := .venv-lock/bin/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url \
+  --no-emit-find-links --no-emit-trusted-host --no-annotate --no-header
 lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/pip install --quiet --disable-pip-version-check pip-tools
-	.venv-lock/bin/pip-compile --quiet --upgrade --extra dev --strip-extras \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate --no-header \
-	  --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file requirements-docs.lock requirements-docs.in
+	$(COMPILE) --output-file requirements-build.lock requirements-build.in
 	rm -rf .venv-lock
 
 # The tables and figures of docs/reproduction.md, from the runs that are kept in results/.
@@ -61,4 +86,4 @@ reproduction: $(INSTALLED)
 	$(BIN)/mixedne report results/reproduction --out reproduction.html --figures reproduction-figures
 
 clean:
-	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-peers .venv-docs .venv-build .venv-dist site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,6 +2,7 @@
 
     python benchmarks/evaluation.py [TASK …] [--threads 1 2] [--rounds 3]
     python benchmarks/evaluation.py --callable [--load 2]
+    python benchmarks/evaluation.py [TASK …] --set [NAME] [--points 10] [--episodes 5]
 
 The paper's mass sweep, 21 masses × 10 episodes, with a fixed (64, 64, tanh) policy. The plain
 loop is what anybody would write: one environment from ``gymnasium.make`` for each mass, its
@@ -13,6 +14,11 @@ the limit that no exact simulator can pass.
 ``--callable`` instead times a policy from elsewhere that multiplies matrices, with the threads
 of BLAS that NumPy takes by default: Swimmer, 3 masses × 3 episodes, against a plain loop with
 ``OPENBLAS_NUM_THREADS=1`` and without. ``--load N`` keeps N other processes busy meanwhile.
+
+``--set`` instead runs the grid of an uncertainty set, by default rrls-3d in Hopper, with 10 points
+on each axis and 5 episodes a point. The plain loop keeps one environment, into whose model it
+writes each world's values before the reset, as RRLS's ``set_params`` does, and plays every
+``--every``-th episode; its returns must be those of the evaluator.
 """
 
 import os
@@ -25,8 +31,9 @@ import argparse
 import multiprocessing
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise, product
+from typing import Any
 
 import gymnasium as gym
 import mujoco
@@ -37,6 +44,8 @@ from mixedne.evaluation.grids import NAMED_GRIDS, Grid, episode_seed
 from mixedne.evaluation.handles import PolicyHandle
 from mixedne.evaluation.sweep import Case, evaluate, run_chunk
 from mixedne.policies import Policy, PolicySpec
+from mixedne.shifts.model import find_element
+from mixedne.shifts.sets import find_set
 from mixedne.tasks import Shift, Task, make_env, resolve_task
 from mixedne.tasks.registry import no_construction_warnings
 from mixedne.tasks.simulator import skip_islands
@@ -158,6 +167,61 @@ def compare_callable(load: int) -> None:
         process.kill()
 
 
+def compare_set(task: Task, grid: Grid, every: int, threads: int, rounds: int) -> None:
+    """Print the seconds of a grid by the evaluator, and by a plain loop on a sample, in turn."""
+    policy = fixed_policy(task)
+    cases = [Case(0, shift, episode) for shift in grid.shifts() for episode in range(grid.episodes)]
+    seconds = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        handles, returns = [PolicyHandle("policy", policy)], []
+        for first in range(0, len(cases), 256):
+            chunk = cases[first : first + 256]
+            table = run_chunk(handles, task, grid, chunk, threads=threads, terminate=False)
+            returns += table["return"].to_list()
+        mine = time.perf_counter() - start
+        theirs, found = plain_set(task, policy, grid, cases[::every])
+        if found != returns[::every]:
+            raise RuntimeError("the loop and the evaluator differ")
+        seconds.append((mine, theirs * len(cases) / len(found)))
+    mine, theirs = np.transpose(seconds)
+    print(
+        f"{task.id}, {len(grid.shifts())} points × {grid.episodes} episodes, {threads} thread(s): "
+        f"{np.median(mine):.1f} s, plain loop {np.median(theirs):.1f} s (from {len(found)} "
+        f"episodes), ratio {np.median(theirs / mine):.2f} "
+        f"({(theirs / mine).min():.2f} to {(theirs / mine).max():.2f})",
+        flush=True,
+    )
+
+
+def plain_set(
+    task: Task, policy: Policy, grid: Grid, cases: Sequence[Case]
+) -> tuple[float, list[float]]:
+    """Seconds of a plain loop over some episodes, and their returns."""
+    options = {"terminate_when_unhealthy": False} if task.name in MORTAL else {}
+    with no_construction_warnings():
+        env = gym.make(task.id, **options)
+    model: Any = env.unwrapped.model  # type: ignore[attr-defined]
+    nominal = model.body_mass.copy(), model.geom_friction.copy()
+    start, returns = time.perf_counter(), []
+    for _, shift, episode in cases:
+        model.body_mass[:], model.geom_friction[:] = nominal
+        for axis, value in shift.values:
+            place = slice(None) if axis.target is None else find_element(model, axis)
+            if axis.parameter == "mass":
+                model.body_mass[place] = value
+            else:
+                model.geom_friction[place, 0] = value
+        observation, _ = env.reset(seed=episode_seed(grid.seed, episode))
+        total, over = 0.0, False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(policy(observation))
+            total += float(reward)
+            over = terminated or truncated
+        returns.append(total)
+    return time.perf_counter() - start, returns
+
+
 def _spin() -> None:
     while True:
         pass
@@ -166,20 +230,30 @@ def _spin() -> None:
 def main() -> None:
     """Print a line for each task and number of threads."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tasks", nargs="*", default=["HalfCheetah-v5"])
+    parser.add_argument("tasks", nargs="*", help="HalfCheetah-v5; with --set, Hopper-v5")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--callable", action="store_true")
     parser.add_argument("--load", type=int, default=0)
+    parser.add_argument("--set", metavar="NAME", nargs="?", const="rrls-3d")
+    parser.add_argument("--points", type=int)
+    parser.add_argument("--episodes", type=int, default=5)
+    parser.add_argument("--every", type=int, default=100)
     parser.add_argument("--once", choices=["evaluate", "loop"])
     arguments = parser.parse_args()
+    tasks = arguments.tasks or ["Hopper-v5" if arguments.set else "HalfCheetah-v5"]
     if arguments.once:
         print(time_callable(arguments.once))
         return
     if arguments.callable:
         compare_callable(arguments.load)
         return
-    for name in arguments.tasks:
+    for name, threads in product(tasks, arguments.threads) if arguments.set else ():
+        task = resolve_task(name)
+        axes = find_set(arguments.set).grid(task.id, arguments.points)
+        grid = Grid(axes, episodes=arguments.episodes)
+        compare_set(task, grid, arguments.every, threads, arguments.rounds)
+    for name in () if arguments.set else tasks:
         task = resolve_task(name)
         policy = fixed_policy(task)
         for threads in arguments.threads:

@@ -1,5 +1,6 @@
 """The examples run and are as short as promised."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from mixedne import optimizers, solvers
+from probes.pictures import skip_without_gl
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -41,3 +43,36 @@ def test_the_tables_of_solver_limits() -> None:
     gad = solvers.gad(game, optimizers.descend(0.1))
     assert limits["radii"](gad, 100)[-1] == pytest.approx(2**0.5 * 1.01**50, rel=1e-3)
     assert limits["langevin_bias"](0.3, 0.9, chains=20_000) == pytest.approx(0.36, abs=0.05)
+
+
+TOUR = EXAMPLES / "tour.ipynb"
+
+
+def kinds(notebook: Any) -> list[list[set[str]]]:
+    """What every cell of code gives, by the kinds of its outputs."""
+    return [
+        [set(output.get("data", ["stream"])) for output in cell["outputs"]]
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+    ]
+
+
+def test_the_tour_is_kept_with_small_outputs_that_name_no_machine() -> None:
+    text = TOUR.read_text("utf-8")
+    assert len(text) < 300_000
+    found = kinds(json.loads(text))
+    assert sum(map(len, found)) == len(found) - 1  # the imports alone give nothing
+    assert not re.search(r"/(home|root|tmp|usr|work|Users|var)/", text)
+
+
+@pytest.mark.slow
+def test_the_tour_runs_and_gives_what_it_shows(tmp_path: Path) -> None:
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    nbformat = pytest.importorskip("nbformat")
+    skip_without_gl()
+    kept = nbformat.read(TOUR, as_version=4)
+    shown = kinds(kept)
+    place = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(kept, timeout=900, kernel_name="python3", resources=place).execute()
+    assert kinds(kept) == shown

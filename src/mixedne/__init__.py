@@ -15,6 +15,7 @@ parts are imported on first use:
 ``mixedne.train``        train one agent
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 ``mixedne.watch``        film one of their episodes
+``mixedne.export``       write a policy as an ONNX file, for other programs
 """
 
 import importlib
@@ -26,6 +27,7 @@ from mixedne.types import Players
 if TYPE_CHECKING:
     from mixedne import agents, evaluation, optimizers, saddle, solvers, studies, tasks, training
     from mixedne.evaluation.sweep import evaluate
+    from mixedne.exports import export
     from mixedne.policies import load_policy
     from mixedne.studies.results import results
     from mixedne.training.run import train
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = {
     "evaluate": "mixedne.evaluation.sweep",
+    "export": "mixedne.exports",
     "load_policy": "mixedne.policies",
     "results": "mixedne.studies.results",
     "train": "mixedne.training.run",
@@ -43,7 +46,7 @@ _FUNCTIONS = {
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
 __all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
-__all__ += ["evaluate", "load_policy", "results", "train", "training", "watch"]
+__all__ += ["evaluate", "export", "load_policy", "results", "train", "training", "watch"]
 
 
 def __getattr__(name: str) -> Any:

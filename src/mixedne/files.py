@@ -51,6 +51,22 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_new_file(path: Path, what: str, suffix: str, *, overwrite: bool) -> Path:
+    """Return ``path`` if ``what`` can be written there; to be asked before long work."""
+    if path.suffix != suffix:
+        raise InvalidInputError(f"{what} must end in {suffix}, not {path.name}")
+    if path.is_dir():
+        raise InvalidInputError(f"{what} {path} is a folder")
+    if path.exists() and not overwrite:
+        raise InvalidInputError(f"{path} exists: choose another file or pass --overwrite")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InvalidInputError(f"{path} cannot be written: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InvalidInputError(f"{path} cannot be written: {folder} is not writable")
+    return path
+
+
 def digest(path: Path) -> str:
     """The SHA-256 of a file's bytes."""
     with path.open("rb") as file:

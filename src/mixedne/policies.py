@@ -147,11 +147,12 @@ class Policy:
         if spec.normaliser and not (self.tensors["normaliser.scale"] > 0).all():
             raise InvalidInputError("the policy's normaliser.scale must be above 0")
         low, high = (np.array(x, np.float32) for x in (spec.action_low, spec.action_high))
-        self._centre, self._reach = (high + low) / 2, (high - low) / 2
+        self.centre, self.reach = (high + low) / 2, (high - low) / 2
+        """Of the box: an action is ``centre + reach * unit(observations)``."""
 
     def __call__(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Array:
         """Actions for these observations; ``noise`` is ξ, in the shape of the actions."""
-        actions = self._centre + self._reach * self.unit(observations, noise)
+        actions = self.centre + self.reach * self.unit(observations, noise)
         return np.asarray(actions, np.float32)
 
     def unit(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Any:

@@ -134,7 +134,7 @@ def test_the_same_seed_gives_the_same_bits(capsys: pytest.CaptureFixture[str]) -
         (["saddle", "--learning-rate", "nan"], "learning_rate must be finite, not nan"),
         (["theorems", "--samples", "1"], "samples must be at least 2, not 1"),
         (["sadle"], "did you mean 'saddle'?"),
-        (["export", "runs"], "the command export is not there yet"),
+        (["export", "runs", "--out", "x.pt"], "the ONNX file must end in .onnx, not x.pt"),
         (["saddle", "--first-seed", "9223372036854775807"], "first_seed must be at most"),
     ],
 )

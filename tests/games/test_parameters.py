@@ -75,6 +75,10 @@ def test_absolute_values_start_at_the_nominal_or_nearest() -> None:
     assert env.unwrapped.model.body_mass[1] == 3  # the nominal 3.67 lies outside
     env.step(joint(2.0, 7.5))
     written(env, **{"mass[torso]:abs": 2.0, "gravity:abs": 7.5})
+    _, env = parameters("sliding-friction:abs=0.5:1.5")  # of all geoms, which differ
+    first, _ = env.reset(seed=0)
+    np.testing.assert_array_equal(first[11:], [0, 1])
+    written(env, **{"sliding-friction:abs": 1.0})
 
 
 def test_the_order_does_not_matter() -> None:

@@ -14,6 +14,7 @@ from mixedne.shifts import Axis, Shift, is_nominal, shift_axes
         ("mass[torso]", Axis("mass", "torso")),
         ("mass[#3]:abs", Axis("mass", "#3", absolute=True)),
         ("gravity:abs", Axis("gravity", absolute=True)),
+        ("sliding-friction:abs", Axis("sliding-friction", absolute=True)),
         ("actuator-strength[#0]", Axis("actuator-strength", "#0")),
     ],
 )
@@ -64,6 +65,21 @@ def test_one_thing_cannot_be_shifted_twice() -> None:
         Shift({"mass": 2.0}, mass=3.0)
     with pytest.raises(InvalidInputError, match=r"action-delay must be a whole number, not 1\.5"):
         Shift({"action-delay": 1.5})
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("sliding-friction", "friction"),
+        ("sliding-friction[floor]", "friction[foot_geom]"),
+        ("sliding-friction:abs", "sliding-friction[floor]"),
+        ("sliding-friction:abs", "sliding-friction[floor]:abs"),
+    ],
+)
+def test_the_same_numbers_cannot_be_set_twice(first: str, second: str) -> None:
+    for names in ((first, second), (second, first)):
+        with pytest.raises(InvalidInputError, match="set the same numbers: give one of them"):
+            Shift(dict.fromkeys(names, 2.0))
 
 
 def test_nominal_rows_of_a_table() -> None:

@@ -129,10 +129,20 @@ def test_absolute_values_are_exact(entry: Parameter) -> None:
     held = {
         "mass": lambda model: model.body("torso").mass[0],
         "friction": lambda model: model.geom("foot_geom").friction[0],
+        "sliding-friction": lambda model: model.geom("foot_geom").friction[0],
         "gravity": lambda model: -model.opt.gravity[2],
         "damping": lambda model: model.joint("leg_joint").damping[0],
     }
     assert held[entry.name](shifted_model(base, shift)) == 0.7
+
+
+def test_one_sliding_friction_for_every_geom() -> None:
+    """HalfCheetah's is set so in the uncertainty sets of others."""
+    base, _ = nominal_model(resolve_task("Hopper-v5"))
+    found = shifted_model(base, Shift({"sliding-friction:abs": 0.7})).geom_friction
+    assert np.all(found[:, 0] == 0.7)
+    np.testing.assert_array_equal(found[:, 1:], base.geom_friction[:, 1:])
+    assert len(set(base.geom_friction[:, 0])) > 1
 
 
 def edit_by_hand(model: Any, name: str, number: float) -> None:
@@ -141,6 +151,8 @@ def edit_by_hand(model: Any, name: str, number: float) -> None:
         model.body_mass[:] = model.body_mass * number
     elif name == "friction":
         model.geom_friction[:] = model.geom_friction * number
+    elif name == "sliding-friction":
+        model.geom_friction[:, 0] = model.geom_friction[:, 0] * number
     elif name == "gravity":
         model.opt.gravity[:] = model.opt.gravity * number
     elif name == "damping":

@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 
 from mixedne.errors import InvalidInputError
-from mixedne.tasks import PAPER_TASKS, Shift, make_env, resolve_task
+from mixedne.tasks import BATCHED_TASKS, PAPER_TASKS, Shift, make_env, resolve_task
 
 CHANNELS = ("observation-noise", "action-delay")
-MUJOCO = ("mass", "friction", "noise", "gravity", "damping", "actuator-strength", *CHANNELS)
+MUJOCO = (
+    *("mass", "friction", "sliding-friction", "noise", "gravity", "damping"),
+    *("actuator-strength", *CHANNELS),
+)
 
 
 def test_the_papers_tasks_are_v5_by_default_and_v4_on_request() -> None:
     assert len(PAPER_TASKS) == 8
-    for name in PAPER_TASKS:
+    assert (*PAPER_TASKS, "HumanoidStandup") == BATCHED_TASKS
+    for name in BATCHED_TASKS:
         assert resolve_task(name).id == f"{name}-v5"
         assert resolve_task(f"{name}-v4").version == "v4"
 

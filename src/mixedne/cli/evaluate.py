@@ -66,7 +66,7 @@ class Evaluate(ShiftOptions):
     """Measure policies in worlds that differ from the one they were trained in."""
 
     policies: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN|FILE")]
-    """Run folders, policy files, or Stable-Baselines3 files."""
+    """Run folders, policy files, ONNX files, or Stable-Baselines3 files."""
     mass: List = None
     """Factors on all bodies' masses."""
     friction: List = None
@@ -75,6 +75,12 @@ class Evaluate(ShiftOptions):
     """Probabilities with which a uniform action replaces the policy's."""
     rho: List = None
     """Values of ρ, for the toy MDP."""
+    set: Annotated[str | None, arg(metavar="NAME|FILE.toml")] = None
+    """An uncertainty set, as mixedne sets lists them, or a file of your own."""
+    points: Count = None
+    """Points on each axis of the set; the set's own number by default, 10 for those that ship."""
+    ends: Literal["lower", "both"] | None = None
+    """Which ends of the set's intervals are points; RRLS leaves the upper one out by default."""
     episodes: int = 10
     """Episodes at every grid point."""
     threads: Count = None
@@ -92,6 +98,7 @@ class Evaluate(ShiftOptions):
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
         keywords = self.keywords("policies", "out", "trust_pickle")
 
+        from mixedne.cli.sets import add_scores, print_scores, set_name
         from mixedne.evaluation.handles import find_policies
         from mixedne.evaluation.sweep import evaluate
         from mixedne.evaluation.table import concat_tables
@@ -103,9 +110,14 @@ class Evaluate(ShiftOptions):
                 tables.append(evaluate(job, **keywords, out=out, join=join, progress=progress))
             if out is not None:
                 note(f"Results are in {out}")
-        rows = summarise(concat_tables(tables)).to_dicts()
+        table = concat_tables(tables)
+        rows = summarise(table).to_dicts()
+        if self.set is not None:
+            add_scores(rows, table, set_name(self.set))
         if self.json:
             print_json(rows)
+        elif self.set is not None:
+            print_scores(table, set_name(self.set))
         else:
             _print(rows)
 
@@ -126,7 +138,7 @@ class Watch(ShiftOptions):
     """Record a policy in a world that differs from the one it was trained in."""
 
     policy: Annotated[Path, Positional, arg(metavar="RUN|FILE")]
-    """A run folder, a policy file, or a Stable-Baselines3 file."""
+    """A run folder, a policy file, an ONNX file, or a Stable-Baselines3 file."""
     out: Annotated[Path, arg(metavar="FILE.mp4")]
     """The video."""
     mass: float | None = None

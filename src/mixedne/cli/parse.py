@@ -18,7 +18,7 @@ from mixedne.errors import InvalidInputError, check_choice
 
 COMMANDS = (
     *("quickstart", "saddle", "theorems", "train", "evaluate", "watch"),
-    *("study", "report", "presets"),
+    *("export", "study", "report", "presets", "sets"),
 )
 """Each is a class of that name, in a module that is imported when it is asked for."""
 
@@ -40,8 +40,6 @@ def parse(arguments: Sequence[str]) -> Any:
     for word in arguments:
         word.encode()  # raises: what is not UTF-8 fits into no table
     name, *rest = arguments
-    if name == "export":
-        raise InvalidInputError(f"the command {name} is not there yet")
     kind = command_class(check_choice("command", name, COMMANDS))
     description = f"{kind.__doc__}\n\n{HELP[name]}"
     read = functools.partial(_read, program=f"mixedne {name}", description=description)

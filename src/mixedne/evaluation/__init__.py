@@ -2,7 +2,9 @@
 
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
-``handles``      which policies: run folders, callables, Stable-Baselines3 files
+``sets``         uncertainty sets as grids
+``handles``      which policies: run folders, callables, ONNX and Stable-Baselines3 files
+``onnx``         ONNX files, checked before they run
 ``table``        the table's columns; how it is written, read and joined
 ``statistics``   its summaries per shift, over the grid, over seeds and over tasks
 ``estimators``   the numbers in them, for plain arrays
@@ -24,6 +26,7 @@ from mixedne.evaluation.statistics import (
     grid_summary,
     improvement,
     normalise,
+    normalise_to_baseline,
     score_summary,
     seed_means,
     shift_columns,
@@ -42,6 +45,7 @@ __all__ = [
     "improvement_probability",
     "interquartile_mean",
     "normalise",
+    "normalise_to_baseline",
     "score_summary",
     "seed_means",
     "shift_columns",

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -152,6 +153,11 @@ class Grid:
         axes = [axis for axis, _ in self.axes]
         points = itertools.product(*(values for _, values in self.axes))
         return [Shift(zip(axes, point, strict=True), self.mass_mode) for point in points]
+
+    @property
+    def size(self) -> int:
+        """The number of its points, which need not be made for it."""
+        return math.prod(len(values) for _, values in self.axes)
 
     def shifts(self) -> list[Shift]:
         """The grid's points."""

@@ -1,4 +1,4 @@
-"""Policies from anywhere: run folders, Python callables, Stable-Baselines3 files.
+"""Policies from anywhere: run folders, Python callables, ONNX and Stable-Baselines3 files.
 
 What is evaluated is a :class:`PolicyHandle`: something that acts, with what is known of its
 training, which becomes columns of the table. In a :class:`PolicyBatch` policies are at work: one
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from mixedne.errors import InvalidInputError, first_line
+from mixedne.evaluation.onnx import load_onnx
 from mixedne.files import read_json
 from mixedne.names import STRENGTHS
 from mixedne.policies import Policy, load_policy, policy_files
@@ -116,6 +117,8 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         raise InvalidInputError(f"there is no policy at {path}")
     if path.is_file() and path.suffix == ".zip":
         return _from_stable_baselines(path, trust_pickle)
+    if path.is_file() and path.suffix == ".onnx":
+        return _from_onnx(path)
     policy = load_policy(path)
     config = path / "config.json"
     is_run = config.exists() or (path / "metrics.jsonl").exists()
@@ -150,13 +153,34 @@ def _read_provenance(config: Path) -> dict[str, Any]:
         if "agent" not in said:
             raise ValueError("a file of another kind")
         strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
-        said = {**said, "strength": strength, "train_seed": said.get("seed")}
-        return {
-            name: None if said.get(name) is None else kind(said[name])
-            for name, kind in PROVENANCE.items()
-        }
+        return _as_provenance({**said, "strength": strength, "train_seed": said.get("seed")})
     except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
+
+
+def _as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if said.get(name) is None else kind(said[name])
+        for name, kind in PROVENANCE.items()
+    }
+
+
+def _from_onnx(path: Path) -> PolicyHandle:
+    """An ONNX policy; one that this package exported knows its task and its training."""
+    policy = load_onnx(path)
+    try:
+        provenance = _as_provenance(policy.training)
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidInputError(f"{path} is damaged: it misstates its training") from None
+    return PolicyHandle(
+        name=_readable(path.stem),
+        act=policy,
+        provenance=provenance,
+        task=policy.task,
+        sizes=policy.sizes,
+        fingerprint=policy.fingerprint,
+        path=path,
+    )
 
 
 def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:

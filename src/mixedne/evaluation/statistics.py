@@ -269,22 +269,41 @@ def normalise(
     The references are the caller's to choose and to state, say the mean returns of a random
     policy and of the best nominal one. Scores below 0 and above 1 are kept as they are.
     """
+    found = normalise_to_baseline(scores, references, column=column)
+    for task in found["task"].unique():
+        low, high = references[task]
+        if low > high:
+            raise InvalidInputError(
+                f"the low reference of {task} must be below the high one, not {low} and {high}"
+            )
+    return found
+
+
+def normalise_to_baseline(
+    scores: pl.DataFrame,
+    references: Mapping[str, tuple[float, float]],
+    *,
+    column: str = "worst_return",
+) -> pl.DataFrame:
+    """Add ``score`` = (return − baseline) / |reference − baseline|, from (baseline, reference).
+
+    With TD3 as the baseline and M2TD3 as the reference, of the same measure on the same set, these
+    are the scores in which results on uncertainty sets are published: 0 is as good as TD3, and 1
+    is M2TD3 where that is the better one.
+    """
     require_columns(scores, ["task", column], column)
     tasks = scores["task"].unique().to_list()
     for task in tasks:
         if task not in references:
             raise InvalidInputError(f"references must hold every task; {task} is missing")
-        low, high = references[task]
-        check_number(f"the references of {task}", [low, high])
-        if low >= high:
-            raise InvalidInputError(
-                f"the low reference of {task} must be below the high one, not {low} and {high}"
-            )
-    lows, highs = (
+        check_number(f"the references of {task}", references[task])
+        if references[task][0] == references[task][1]:
+            raise InvalidInputError(f"the references of {task} must differ, not {references[task]}")
+    first, second = (
         pl.col("task").replace_strict(tasks, [float(references[task][i]) for task in tasks])
         for i in (0, 1)
     )
-    return scores.with_columns(score=(pl.col(column) - lows) / (highs - lows))
+    return scores.with_columns(score=(pl.col(column) - first) / (second - first).abs())
 
 
 def score_summary(

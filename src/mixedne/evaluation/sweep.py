@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, episode_seed
 from mixedne.evaluation.handles import PolicyBatch, PolicyHandle, find_policies, one_blas_thread
+from mixedne.evaluation.sets import add_set
 from mixedne.evaluation.table import ChunkStore, table_schema, world_columns
 from mixedne.policies import Policy
 from mixedne.shifts import Axis
@@ -71,6 +72,9 @@ def evaluate(
     noise: Values | None = None,
     rho: Values | None = None,
     shifts: Shifts = (),
+    set: str | Path | None = None,
+    points: int | None = None,
+    ends: str | None = None,
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
     geom_frictions: NamedFactors = (),
@@ -89,8 +93,9 @@ def evaluate(
 
     Args:
       policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy
-        file or a Stable-Baselines3 ``.zip``; a :class:`~mixedne.policies.Policy`; any callable
-        ``observations (n, d) -> actions (n, k)`` in the task's own units.
+        file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``; a
+        :class:`~mixedne.policies.Policy`; any callable ``observations (n, d) -> actions (n, k)``
+        in the task's own units.
       task: name of the task; not needed for policies that know theirs.
       mass: factors on all bodies' masses: one, several, or a grid as on the command line
         (``"0.5:2:16"``, ``"paper"``). So also:
@@ -101,6 +106,11 @@ def evaluate(
         "mass[torso]:abs": [3.5]}``; or axes of one's own, by name: a
         :class:`~mixedne.evaluation.grids.ModelShift` or
         :class:`~mixedne.evaluation.grids.KeywordShift`. All axes are crossed.
+      set: an uncertainty set, by name (``"rrls-3d"``; ``mixedne sets`` lists them) or as a
+        ``.toml`` file; its axes are crossed with the others.
+      points: on each axis of the set; the set's own number by default.
+      ends: which ends of its intervals are points, ``"lower"`` or ``"both"``; the set's own by
+        default.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
       body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
       geom_frictions: factors on single geoms' friction.
@@ -133,9 +143,14 @@ def evaluate(
     )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
     handles = find_policies(policies, trust_pickle=trust_pickle)
-    total = len(handles) * len(grid.shifts()) * grid.episodes
-    found = find_task(handles, task, grid)
+    if set is not None:
+        task = task_name(handles, task)
+        grid = add_set(grid, set, task, points, ends)
+    elif points is not None or ends is not None:
+        raise InvalidInputError("points and ends are those of an uncertainty set: name a set")
+    total = len(handles) * grid.size * grid.episodes
     check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
+    found = find_task(handles, task, grid)
     fingerprint = _fingerprint(handles, found, grid, worlds_at_once)
     store = ChunkStore(out, fingerprint, overwrite=overwrite, join=join)
     done = 0
@@ -151,24 +166,28 @@ def evaluate(
     return table
 
 
+def task_name(handles: Sequence[PolicyHandle], name: str | None) -> str:
+    """The name of a task as it was given, or of the one that all policies were trained for."""
+    if name is not None:
+        return name
+    known = {handle.task for handle in handles}
+    if None in known:
+        unknown = next(handle.name for handle in handles if handle.task is None)
+        raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
+    if len(known) > 1:
+        raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
+    name = str(known.pop())
+    if ":" in name:  # resolving it would import the module
+        raise InvalidInputError(f"the policy's task {name} names a module: pass --task to allow it")
+    return name
+
+
 def find_task(handles: Sequence[PolicyHandle], name: str | None, grid: Grid) -> Task:
     """The task that was named, or that all policies were trained for.
 
     Policies and shifts that do not fit it are refused, and what may mislead is said.
     """
-    if name is None:
-        known = {handle.task for handle in handles}
-        if None in known:
-            unknown = next(handle.name for handle in handles if handle.task is None)
-            raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
-        if len(known) > 1:
-            raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
-        name = str(known.pop())
-        if ":" in name:  # resolving it would import the module
-            raise InvalidInputError(
-                f"the policy's task {name} names a module: pass --task to allow it"
-            )
-    task = resolve_task(name)
+    task = resolve_task(task_name(handles, name))
     if task.max_episode_steps is None:
         raise InvalidInputError(f"{task.id} has no time limit: an episode might never end")
     needed = (task.observation_size, task.action_size)

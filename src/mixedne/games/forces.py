@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.games.game import Box, Game, joint_game
-from mixedne.shifts.model import find_element, random_states
+from mixedne.shifts.model import find_part, random_states
 from mixedne.tasks import Task
 from mixedne.tasks.registry import nominal_model
 
@@ -35,7 +35,7 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
     check_number("force", force, above=0)
     model, _ = nominal_model(task)
     names = bodies.split(",")
-    places = [find_element(model, "body", name) for name in names]
+    places = [find_part(model, "body", name) for name in names]
     if len(set(places)) < len(places):
         raise InvalidInputError(f"bodies must differ from each other, not {bodies}")
     moving = {name: moving_axes(model, place) for name, place in zip(names, places, strict=True)}

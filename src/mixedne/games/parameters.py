@@ -5,9 +5,10 @@ With v the parameters, once an episode or by at most a share ρ of their range a
     v_t = v_0 for t > 0, and v_0 = b_0           v_t = clip(v_(t−1) + b_t), |b_t| ≤ ρ (high − low)
 
 and the step t has the physics of v_t. An episode begins with the nominal parameters, or what of
-their range is nearest. For the game to be Markov, the adversary and the critic see, after the
-task's observation, the parameters of the step before, scaled to [−1, 1], and, where they are set
-once, whether they are still to be set (1, then 0). The agent sees neither.
+their range is nearest (its middle, where the parts of the model differ). For the game to be Markov,
+the adversary and the critic see, after the task's observation, the parameters of the step before,
+scaled to [−1, 1], and, where they are set once, whether they are still to be set (1, then 0). The
+agent sees neither.
 """
 
 import functools
@@ -20,10 +21,11 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.games.game import Box, Game, joint_game
 from mixedne.shifts import Axis, Shift
-from mixedne.shifts.model import nominal_number, parameter_writer
+from mixedne.shifts.model import parameter_writer
 from mixedne.shifts.registry import check_distinct
 from mixedne.tasks import Task, check_axes, shift_effects
 from mixedne.tasks.registry import nominal_model
+from mixedne.tasks.sets import nominal_value
 
 
 class Range(NamedTuple):
@@ -71,12 +73,15 @@ def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float |
         check_number("rate", rate, above=0, at_most=1)
         reach = rate * (limits.high - limits.low)
         box = Box(-reach, reach)
+    start = np.array([nominal_value(task, axis) for axis in axes], float)  # None becomes NaN
+    start = np.where(np.isnan(start), (limits.low + limits.high) / 2, start)
     wrap = functools.partial(
         ParametersEnv,
         axes=axes,
         limits=limits,
         is_once=rate is None,
         agent_size=task.action_size,
+        start=np.clip(start, *limits),
         nominal=nominal_model(task)[0],
     )
     return joint_game("parameters", rate, task, box, wrap, unseen=len(axes) + (rate is None))
@@ -92,12 +97,13 @@ class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
         limits: Box,
         is_once: bool,
         agent_size: int,
+        start: NDArray[np.float64],
         nominal: Any,
     ) -> None:
         """``is_once``: whether parameters are set by an episode's first step and then hold."""
         super().__init__(env)
         self._limits, self._is_once, self._agent_size = limits, is_once, agent_size
-        self._start = np.clip([nominal_number(nominal, axis) for axis in axes], *limits)
+        self._start = start
         self._write = parameter_writer(nominal, axes)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:

@@ -80,6 +80,10 @@ class Parameter:
     """What of a model it may be applied to: a body, geom, joint or actuator."""
     unit: str | None = None
     """Of absolute values, in which a parameter of the model can be given too; None: it cannot."""
+    uniform: bool = False
+    """Whether an absolute value without a target is meant for every element of the model."""
+    part_of: str | None = None
+    """The parameter among whose numbers this one's are; the two cannot be shifted together."""
     physics: Physics | None = None
     actions: MakeChannel | None = None
     observations: MakeChannel | None = None
@@ -137,6 +141,11 @@ def _change_of_friction(model: Model, other: Model) -> float:
     return float(np.abs(first - second).max(initial=0) / max(np.abs(second).max(initial=0), 1e-9))
 
 
+def _verify_sliding_alone(model: Model, nominal: Model, factors: Array, mass_mode: str) -> None:
+    rest, wanted = model.geom_friction[:, 1:], nominal.geom_friction[:, 1:]
+    expect("torsional and rolling friction", rest, wanted)
+
+
 def _set_strength_of_gravity(rows: Array, value: float) -> None:
     size = np.linalg.norm(rows)
     rows[:] = rows / size * value if size else (0.0, 0.0, -value)
@@ -178,6 +187,20 @@ ENTRIES = (
         target="geom",
         unit="(sliding)",
         physics=Physics(lambda model: [model.geom_friction], change=_change_of_friction),
+    ),
+    Parameter(
+        name="sliding-friction",  # the first of the three coefficients alone
+        bounds=Bounds(above=0),
+        log_axis=True,
+        target="geom",
+        unit="(coefficient)",
+        uniform=True,
+        part_of="friction",
+        physics=Physics(
+            lambda model: [model.geom_friction[:, :1]],
+            change=_change_of_friction,
+            verify=_verify_sliding_alone,
+        ),
     ),
     Parameter(
         name="noise",

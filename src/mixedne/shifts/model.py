@@ -50,7 +50,11 @@ def apply_shift(model: mujoco.MjModel, shift: Shift) -> None:
 
 def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -> None:
     """Raise unless the shift reached the physics, and no other parameter has changed."""
+    shifted = {axis.parameter for axis in shift.axes}
+    parts_of = {axis.entry.part_of for axis in shift.axes}
     for entry, physics in PHYSICAL:
+        if entry.part_of in shifted or entry.name in parts_of:
+            continue  # its numbers are verified as the other parameter's
         factors, wanted = _wanted(entry, physics, nominal, shift)
         for array, numbers in zip(physics.arrays(model), wanted, strict=True):
             expect(entry.name, array, numbers)
@@ -82,9 +86,8 @@ def parameter_writer(
 
     def write(model: mujoco.MjModel, values: Array) -> None:
         for physics, own, wanted_at in parts:
-            for array, numbers in zip(
-                physics.arrays(model), wanted_at(values[own])[1], strict=True
-            ):
+            _, wanted = wanted_at(values[own])
+            for array, numbers in zip(physics.arrays(model), wanted, strict=True):
                 array[...] = numbers
 
     return write
@@ -97,17 +100,19 @@ def _resolve(
     arrays = [np.array(array) for array in physics.arrays(nominal)]
     rows = np.arange(len(arrays[0])) if physics.element is None else physics.element(nominal)
     count = _count(nominal, entry.target) if entry.target else 1
-    elements = [_element(nominal, axis) for axis in axes]
-    before = [nominal_number(nominal, axis) for axis in axes]
+    elements = [range(count) if a.target is None else [find_element(nominal, a)] for a in axes]
+    given = {i for own, a in zip(elements, axes, strict=True) if a.absolute for i in own}
+    before = {i: physics.get_value(arrays[0][rows == i]) for i in given}
 
     def wanted_at(values: Iterable[float]) -> tuple[Array, list[Array]]:
         factors, exact = np.ones(count), {}
-        for axis, element, nominally, value in zip(axes, elements, before, values, strict=True):
+        for axis, own, value in zip(axes, elements, values, strict=True):
             if axis.absolute:
-                factors[element] = value / nominally if nominally else 1.0
-                exact[element] = value
+                for element in own:
+                    factors[element] = value / before[element] if before[element] else 1.0
+                    exact[element] = value
             else:
-                factors[slice(None) if axis.target is None else element] *= value
+                factors[own] *= value
         wanted = [array * factors[rows].reshape(-1, *[1] * (array.ndim - 1)) for array in arrays]
         for element, value in exact.items():
             part = wanted[0][rows == element]
@@ -118,17 +123,12 @@ def _resolve(
     return wanted_at
 
 
-def nominal_number(nominal: mujoco.MjModel, axis: Axis) -> float:
-    """The number along an axis of the physics in the nominal world."""
-    physics = axis.entry.physics
-    if not axis.absolute or physics is None:
-        return 1.0
-    array = physics.arrays(nominal)[0]
-    rows = np.arange(len(array)) if physics.element is None else physics.element(nominal)
-    return physics.get_value(array[rows == _element(nominal, axis)])
+def find_element(model: mujoco.MjModel, axis: Axis) -> int:
+    """Which body, geom, joint or actuator of the model an axis is applied to."""
+    return find_part(model, str(axis.entry.target), str(axis.target))
 
 
-def find_element(model: mujoco.MjModel, kind: str, target: str) -> int:
+def find_part(model: mujoco.MjModel, kind: str, target: str) -> int:
     """Which body, geom, joint or actuator of the model has this name or ``#index``."""
     count = _count(model, kind)
     if target.startswith("#"):
@@ -137,10 +137,6 @@ def find_element(model: mujoco.MjModel, kind: str, target: str) -> int:
         return int(target[1:])
     names = {getattr(model, kind)(i).name: i for i in range(count)}
     return names[check_choice(kind, target, [name for name in names if name])]
-
-
-def _element(model: mujoco.MjModel, axis: Axis) -> int:
-    return 0 if axis.target is None else find_element(model, str(axis.entry.target), axis.target)
 
 
 def _count(model: mujoco.MjModel, kind: str) -> int:
@@ -156,7 +152,7 @@ def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:
             continue
         elements = list(range(_count(model, kind)))
         if axis.target is not None:
-            elements = [_element(model, axis)]
+            elements = [find_element(model, axis)]
             other = seen.setdefault((axis.parameter, elements[0]), axis)
             if other != axis:
                 raise InvalidInputError(f"{other} and {axis} are the same {kind}")

@@ -6,6 +6,7 @@ model), ``mass[torso]`` (on one body), ``mass[torso]:abs`` (its value). Absent o
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ class Axis:
         if self.absolute and entry.unit is None:
             kind = "factors" if entry.physics else "values as they are"
             raise InvalidInputError(f"{self.parameter} takes {kind}, so {self} has no meaning")
-        if self.target is None and entry.target and (self.absolute or self.parameter == CUSTOM):
+        named = (self.absolute and not entry.uniform) or self.parameter == CUSTOM
+        if self.target is None and entry.target and named:
             raise InvalidInputError(f"{self} must name a {entry.target} in brackets")
 
     def __str__(self) -> str:
@@ -139,7 +141,7 @@ class Axis:
 
 
 def check_distinct(axes: Iterable[Axis]) -> None:
-    """Refuse an axis that is there twice, and a factor beside an absolute value of one thing."""
+    """Refuse an axis that is there twice, and two that set the same numbers of a model."""
     seen: dict[tuple[str, str | None], Axis] = {}
     for axis in axes:
         key = (axis.parameter, axis.target)
@@ -147,6 +149,10 @@ def check_distinct(axes: Iterable[Axis]) -> None:
             both = f"{seen[key]} and {axis} are both" if seen[key] != axis else f"{axis} is twice"
             raise InvalidInputError(f"{both} among the shifts: give one of each")
         seen[key] = axis
+    for axis, other in itertools.permutations(seen.values(), 2):
+        everywhere = axis.absolute and axis.target is None and axis.parameter == other.parameter
+        if everywhere or axis.entry.part_of == other.parameter:
+            raise InvalidInputError(f"{axis} and {other} set the same numbers: give one of them")
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 ``registry``       a task by name
 ``gym_batch``      its Gymnasium environment, checked and shifted
 ``simulator``      many worlds of a task, advancing together
+``sets``           what an uncertainty set means for a task's model
 ``toy``            the paper's toy MDP
 
 Nothing here needs JAX.
@@ -24,6 +25,7 @@ except Exception as error:
 from mixedne.shifts import NOMINAL, Shift
 from mixedne.tasks.gym_batch import make_env
 from mixedne.tasks.registry import (
+    BATCHED_TASKS,
     JAX_TASKS,
     PAPER_TASKS,
     check_axes,
@@ -34,6 +36,7 @@ from mixedne.tasks.simulator import make_worlds
 from mixedne.tasks.task import Step, Task, Worlds, from_unit
 
 __all__ = [
+    "BATCHED_TASKS",
     "JAX_TASKS",
     "NOMINAL",
     "PAPER_TASKS",

@@ -1,7 +1,8 @@
 """Finding a task by name, and its nominal model.
 
-A name is one of the paper's eight (with or without a version; v5 by default, v4 selectable),
-``toy``, or any Gymnasium id or ``module:Id`` whose observations and actions are flat boxes.
+A name is one of the paper's eight or HumanoidStandup (with or without a version; v5 by default, v4
+selectable), ``toy``, or any Gymnasium id or ``module:Id`` whose observations and actions are flat
+boxes.
 
 MuJoCo prints warnings and appends them to a file in the working folder; Gymnasium warns of
 versions that are not the newest. Both are silenced around the calls that this package makes,
@@ -24,18 +25,21 @@ import mujoco
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.shifts import Axis, Shift
 from mixedne.shifts.model import axis_effects, check_targets
-from mixedne.tasks.mujoco_tasks import TASK_SPECS
+from mixedne.tasks.mujoco_tasks import PAPER_SPECS, TASK_SPECS
 from mixedne.tasks.task import Task
 from mixedne.tasks.toy import EPISODE_STEPS, ToyEnv
 
-PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in TASK_SPECS))
+PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in PAPER_SPECS))
 """The paper's eight, in its order."""
+
+BATCHED_TASKS = tuple(dict.fromkeys(name for name, _ in TASK_SPECS))
+"""Those of the batched simulator: the paper's and HumanoidStandup."""
 
 JAX_TASKS = ("toy",)
 """Those that can be played inside a compiled program."""
 
 DEFAULT_VERSION = "v5"
-"""Of the paper's tasks, where a name has none."""
+"""Of the batched tasks, where a name has none."""
 
 
 class _NoMujocoWarnings:
@@ -106,7 +110,7 @@ def resolve_task(name: str) -> Task:
 
 def full_task_name(name: str) -> str:
     """The name with its version: ``Hopper`` is ``Hopper-v5``."""
-    return f"{name}-{DEFAULT_VERSION}" if name in PAPER_TASKS else name
+    return f"{name}-{DEFAULT_VERSION}" if name in BATCHED_TASKS else name
 
 
 def check_axes(task: Task, axes: Sequence[Axis]) -> None:
@@ -152,7 +156,7 @@ def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
         with no_construction_warnings():
             return gym.make(full_name, disable_env_checker=True, **options)
     except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
-        known = ["toy", *PAPER_TASKS, *gym.registry]
+        known = ["toy", *BATCHED_TASKS, *gym.registry]
         near = difflib.get_close_matches(full_name, known, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known[:9])}"
         raise InvalidInputError(f"there is no task {full_name!r}; {hint}") from None

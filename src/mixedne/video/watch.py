@@ -4,7 +4,6 @@ The episode is run by the code that measures it, from the same seeds, and only l
 it runs: the video's return is that in the evaluation's table, to the last bit.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
-from mixedne.files import write_beside
+from mixedne.files import check_new_file, write_beside
 from mixedne.tasks import Shift, Task, Worlds
 from mixedne.tasks.registry import frame_rate
 from mixedne.video.captions import FIELDS, caption_text
@@ -99,7 +98,7 @@ def watch(
       trust_pickle: load files that can run code (Stable-Baselines3).
       progress: called now and then with the number of frames made and of all.
     """
-    path = _check_out(Path(out), overwrite=overwrite)
+    path = check_new_file(Path(out), "the video", ".mp4", overwrite=overwrite)
     size = _check_size(size)
     number = whole_number("episode", episode)
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
@@ -204,21 +203,6 @@ def _picture_taker(
     if camera is not None:
         raise InvalidInputError(f"{task.id} has no cameras to choose from")
     return lambda worlds: fitted(worlds.picture(0), size)
-
-
-def _check_out(path: Path, *, overwrite: bool) -> Path:
-    if path.suffix != ".mp4":
-        raise InvalidInputError(f"the video must end in .mp4, not {path.name}")
-    if path.is_dir():
-        raise InvalidInputError(f"the video {path} is a folder")
-    if path.exists() and not overwrite:
-        raise InvalidInputError(f"{path} exists: choose another file or pass --overwrite")
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise InvalidInputError(f"{path} cannot be written: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise InvalidInputError(f"{path} cannot be written: {folder} is not writable")
-    return path
 
 
 def _check_size(size: tuple[int, int]) -> tuple[int, int]:

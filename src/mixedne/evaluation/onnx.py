@@ -1,0 +1,120 @@
+"""ONNX policies: a model from anywhere that gives actions (n, k) for observations (n, d).
+
+The file is checked first (:mod:`~mixedne.evaluation.onnx_checks`); then onnxruntime acts, on one
+thread, one observation at a time: an action does not depend, to the last bit, on what else is in
+a batch. A file that this package exported (:mod:`mixedne.exports`) also says its task and how it
+was trained, in metadata under the names below.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedne.errors import InvalidInputError, parse_json
+from mixedne.evaluation.onnx_checks import MAX_BYTES, check_model, plain
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+FORMAT, TASK, TRAINING = "mixedne.format_version", "mixedne.task", "mixedne.training"
+"""Metadata: its version, the task's name, and a JSON object with what is known of the training."""
+
+FORMAT_VERSION = "1"
+"""Of the metadata; a reader refuses others."""
+
+
+class OnnxPolicy:
+    """A model that acts: ``policy(observations (n, d)) -> actions (n, k)``."""
+
+    def __init__(self, content: bytes) -> None:
+        """Refuse content that is not a policy; an error says what is wrong with *it*."""
+        self.fingerprint = hashlib.sha256(content).hexdigest()
+        model = _parse(content)
+        self.sizes = check_model(model)
+        """Numbers of observations and actions."""
+        self.task, self.training = _read_metadata(model)
+        del model.metadata_props[:]
+        try:
+            self._session = make_session(model)
+        except Exception as error:  # onnxruntime's errors have no common class
+            raise InvalidInputError(f"onnxruntime cannot run it: {plain(error)}") from None
+        self._input = self._session.get_inputs()[0]
+        given = self(np.zeros((1, self.sizes[0]))).shape
+        if given != (1, self.sizes[1]):
+            raise InvalidInputError(f"it gives actions of the shape {given}, and declares another")
+
+    def __call__(self, observations: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Actions in the task's own units."""
+        kind = {"tensor(float)": np.float32, "tensor(double)": np.float64}[self._input.type]
+        rows = np.asarray(observations, kind)
+        try:
+            found = [self._session.run(None, {self._input.name: row[None]})[0][0] for row in rows]
+        except Exception as error:  # as above
+            raise InvalidInputError(f"the ONNX policy fails: {plain(error)}") from None
+        return np.stack(found)
+
+
+def load_onnx(path: Path) -> OnnxPolicy:
+    """The policy in a file; whatever is wrong with it is refused in one sentence."""
+    require_onnx()
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise InvalidInputError(f"it must have at most {MAX_BYTES} bytes, not {size}")
+        return OnnxPolicy(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    except InvalidInputError as error:
+        raise InvalidInputError(f"the ONNX policy {path} is refused: {error}") from None
+
+
+def require_onnx() -> None:
+    """Refuse to go on without the packages that ONNX files need."""
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+    except ImportError:
+        raise InvalidInputError("ONNX files need the extra: pip install 'mixedne[onnx]'") from None
+
+
+def make_session(model: "ModelProto") -> Any:
+    """A model on one thread of the processor, in onnxruntime, which keeps its warnings."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    providers = ["CPUExecutionProvider"]
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=providers)
+
+
+def _parse(content: bytes) -> "ModelProto":
+    import onnx
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+        model.DiscardUnknownFields()
+    except Exception as error:  # protobuf's errors differ between its implementations
+        raise InvalidInputError(f"it is damaged or no ONNX file: {plain(error)}") from None
+    return model
+
+
+def _read_metadata(model: "ModelProto") -> tuple[str | None, dict[str, Any]]:
+    """The task and the training of a policy that this package exported; of others, nothing."""
+    said: dict[str, Any] = {entry.key: entry.value for entry in model.metadata_props}
+    version, task = said.get(FORMAT, FORMAT_VERSION), said.get(TASK)
+    if version != FORMAT_VERSION:
+        raise InvalidInputError(f"its {FORMAT} must be {FORMAT_VERSION}, not {version[:40]!r}")
+    if not isinstance(task, str | None):  # protobuf gives bytes where they are no text
+        raise InvalidInputError(f"its {TASK} must be text, not {task!r}")
+    try:
+        training = parse_json(said.get(TRAINING, "{}"))
+    except ValueError:
+        training = None
+    if not isinstance(training, dict):
+        raise InvalidInputError(f"its {TRAINING} must be a JSON object")
+    return task, training

@@ -1,0 +1,32 @@
+"""Evaluation on uncertainty sets: their grids crossed with other axes, and what is said of them."""
+
+import warnings
+from pathlib import Path
+
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
+from mixedne.shifts.sets import find_set
+from mixedne.tasks import resolve_task
+from mixedne.tasks.sets import set_faults
+
+
+class SetWarning(UserWarning):
+    """Something to know of an uncertainty set before its scores are compared."""
+
+
+def add_set(
+    grid: Grid, name: str | Path, task: str, points: int | None = None, ends: str | None = None
+) -> Grid:
+    """The grid crossed with that of a set for a task; says what must be known of the set."""
+    found, resolved = find_set(name), resolve_task(task)
+    axes = found.grid(resolved.id, points, ends)
+    given = {(axis.parameter, axis.target): axis for axis, _ in grid.axes}
+    for axis, _ in axes:
+        if (axis.parameter, axis.target) in given:
+            other = given[axis.parameter, axis.target]
+            raise InvalidInputError(f"the set {found.name} has the axis {axis}: leave out {other}")
+    keywords = grid.keywords
+    crossed = Grid([*keywords.pop("shifts"), *axes], **keywords)
+    for sentence in set_faults(found, task, points, ends):
+        warnings.warn(f"{found.name}, {resolved.id}: {sentence}", SetWarning, stacklevel=3)
+    return crossed

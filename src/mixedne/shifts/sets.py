@@ -1,0 +1,211 @@
+"""Uncertainty sets: which parameters of a task are uncertain, and between which bounds.
+
+A set is a TOML file. Those that the field compares methods on ship with the package, in
+``named_sets``; one's own are read in the same way. ``docs/sets.md`` describes the file. Every error
+is one sentence that begins with the place in the file.
+"""
+
+import contextlib
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.shifts.registry import CUSTOM, Axis, check_distinct
+
+NAMED = resources.files("mixedne.shifts") / "named_sets"
+"""The sets that ship."""
+
+ENDS = ("lower", "both")
+"""Which ends of an interval are points of its grid; RRLS leaves the upper one out."""
+
+MAX_POINTS = 10_000
+"""On one axis."""
+
+
+class Interval(NamedTuple):
+    """One parameter and its bounds, which are the same where it is fixed."""
+
+    axis: Axis
+    low: float
+    high: float
+
+    def values(self, points: int, ends: str) -> tuple[float, ...]:
+        """So many values at equal distances."""
+        if self.low == self.high:
+            return (self.low,)
+        if ends == "both":
+            values = np.linspace(self.low, self.high, points)
+        else:
+            # RRLS's arithmetic, which differs from linspace's in the last bits. By rounding, it
+            # can reach the upper end: 31 points where 30 are wanted, of Ant's legs.
+            step = (self.high - self.low) / points
+            values = np.arange(self.low, self.high, step)[:points]
+        return tuple(values.tolist())
+
+
+@dataclass(frozen=True)
+class TaskSet:
+    """What is uncertain in one task."""
+
+    task: str
+    """``Hopper``, for all its versions, or ``Hopper-v5``."""
+    intervals: tuple[Interval, ...]
+    notes: tuple[str, ...] = ()
+    """Faults, and differences from the original, that a reader of results must know."""
+
+    @property
+    def uncertain(self) -> tuple[Interval, ...]:
+        """The intervals that are not single values."""
+        return tuple(interval for interval in self.intervals if interval.low < interval.high)
+
+
+@dataclass(frozen=True)
+class UncertaintySet:
+    """A set for some tasks, and how to lay a grid over it."""
+
+    name: str
+    tasks: tuple[TaskSet, ...]
+    points: int = 10
+    """On each axis of the grid."""
+    ends: str = "both"
+    """One of :data:`ENDS`."""
+    about: str = ""
+    source: str = ""
+
+    def of(self, task: str) -> TaskSet:
+        """Its part for a task with this name and version; ``Hopper-v5`` goes before ``Hopper``."""
+        for name in (task, re.sub(r"-v\d+$", "", task)):
+            for part in self.tasks:
+                if part.task == name:
+                    return part
+        names = ", ".join(part.task for part in self.tasks)
+        raise InvalidInputError(f"the set {self.name} has no task {task}: it has {names}")
+
+    def grid(
+        self, task: str, points: int | None = None, ends: str | None = None
+    ) -> list[tuple[Axis, tuple[float, ...]]]:
+        """The values on each axis of a task's grid; the set's own number and ends by default."""
+        points, ends = self.points if points is None else points, ends or self.ends
+        check_grid(points, ends)
+        intervals = self.of(task).intervals
+        return [(interval.axis, interval.values(points, ends)) for interval in intervals]
+
+
+def check_grid(points: int, ends: str) -> None:
+    """Refuse numbers of points and ends that make no grid."""
+    if isinstance(points, bool) or not isinstance(points, int | np.integer):
+        raise InvalidInputError(f"points must be a whole number, not {points!r}")
+    check_choice("ends", ends, ENDS)
+    least = ENDS.index(ends) + 1
+    check_number(f"points with ends {ends}", points, at_least=least, at_most=MAX_POINTS)
+
+
+def named_sets() -> tuple[str, ...]:
+    """The names of the sets that ship."""
+    return tuple(sorted(file.name.removesuffix(".toml") for file in NAMED.iterdir()))
+
+
+def find_set(name: str | Path) -> UncertaintySet:
+    """The set that ships under a name, or that a ``.toml`` file holds."""
+    file = str(name)
+    if not file.endswith(".toml"):
+        check_choice("a set without .toml", file, named_sets())
+        return parse_set((NAMED / f"{file}.toml").read_bytes(), file, f"{file}.toml")
+    try:
+        content = Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
+    return parse_set(content, Path(file).stem, file)
+
+
+def parse_set(content: bytes, name: str, file: str) -> UncertaintySet:
+    """The set in a file's content; ``file`` is what messages call it."""
+    try:
+        text = content.decode()
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+        raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
+    place = _Place(file, text)
+    fields: dict[str, Any] = {"tasks": {}, "points": 10, "ends": "both", "about": "", "source": ""}
+    for key, value in document.items():
+        with place.of(key):
+            check_choice("a field", key, fields)
+            if type(value) is not type(fields[key]):
+                words = {dict: "tables, [tasks.Hopper]", int: "a whole number", str: "a text"}
+                raise InvalidInputError(f"{key} must be {words[type(fields[key])]}, not {value!r}")
+    top = fields | document
+    with place.of("points" if top["ends"] in ENDS else "ends"):
+        check_grid(top["points"], top["ends"])
+    if not top["tasks"]:
+        raise InvalidInputError(f"{file}: there must be at least one task, [tasks.Hopper]")
+    tasks = tuple(_read_task(task, given, place) for task, given in top.pop("tasks").items())
+    return UncertaintySet(name, tasks, **top)
+
+
+def _read_task(task: str, given: Any, place: "_Place") -> TaskSet:
+    with place.of(task):
+        if not isinstance(given, dict):
+            raise InvalidInputError(f"a task must be a table, [tasks.{task}], not {given!r}")
+    given = dict(given)
+    notes = given.pop("notes", [])
+    with place.of("notes", task):
+        if not (isinstance(notes, list) and all(isinstance(note, str) for note in notes)):
+            raise InvalidInputError(f"notes must be a list of texts, not {notes!r}")
+    intervals = []
+    for name, bounds in given.items():
+        with place.of(name, task):
+            intervals.append(_read_interval(name, bounds))
+            check_distinct(interval.axis for interval in intervals)
+    found = TaskSet(task, tuple(intervals), tuple(notes))
+    with place.of(task):
+        if not found.uncertain:
+            raise InvalidInputError('a task needs an interval, as in "mass[torso]:abs" = [1, 5]')
+    return found
+
+
+def _read_interval(name: str, bounds: Any) -> Interval:
+    axis = Axis.parse(name)
+    if axis.parameter == CUSTOM:
+        raise InvalidInputError(f"{name}: a file cannot hold an axis of one's own")
+    numbers = bounds if isinstance(bounds, list) else [bounds, bounds]
+    if len(numbers) != 2 or not all(type(number) in (int, float) for number in numbers):
+        raise InvalidInputError(f"{name} must be [low, high] or one number, not {bounds!r}")
+    low, high = map(axis.check, numbers)
+    if isinstance(bounds, list) and low >= high:
+        raise InvalidInputError(f"{name} must have its low end below its high one, not {bounds!r}")
+    return Interval(axis, low, high)
+
+
+class _Place(NamedTuple):
+    """Where something stands in a file, for messages."""
+
+    file: str
+    text: str
+
+    @contextlib.contextmanager
+    def of(self, key: str, task: str | None = None) -> Iterator[None]:
+        """Begin the message of an error with the file, the line if it is found, and the task."""
+        try:
+            yield
+        except InvalidInputError as error:
+            line = self._line(key, task)
+            words = [f"line {line}"] if line else []
+            words += [f"[tasks.{task}]"] if task else []
+            raise InvalidInputError(f"{', '.join([self.file, *words])}: {error}") from None
+
+    def _line(self, key: str, task: str | None) -> int | None:
+        """The line that begins with the key, after the task's header if there is a task."""
+        quoted = rf"[\"']?{re.escape(key)}[\"']?\s*"
+        forms = [rf"\s*{quoted}=", rf"\s*\[\s*tasks\s*\.\s*{quoted}\]", rf"\s*\[\s*{quoted}"]
+        start = (self._line(task, None) or 0) if task else 0
+        lines = self.text.splitlines()[start:]
+        found = (n for n, line in enumerate(lines, start + 1) for f in forms if re.match(f, line))
+        return next(found, None)

@@ -1,0 +1,116 @@
+"""What an uncertainty set means for a task's model: its own values, and what cannot matter."""
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from mixedne.errors import InvalidInputError
+from mixedne.shifts import Axis, Shift
+from mixedne.shifts.model import (
+    contact_frictions,
+    find_element,
+    frictional_pairs,
+    shifted_model,
+)
+from mixedne.shifts.sets import TaskSet, UncertaintySet
+from mixedne.tasks.registry import check_axes, nominal_model, resolve_task
+from mixedne.tasks.task import Task
+
+
+class SameContact(NamedTuple):
+    """Values of friction that make no difference where some geoms touch."""
+
+    axis: Axis
+    same: int
+    """How many of the values give the same friction there."""
+    values: int
+    """How many there are."""
+    geoms: tuple[str, ...]
+    """Those whose contact it is."""
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        geoms = " and ".join(self.geoms)
+        return (
+            f"{self.same} of {self.values} values of {self.axis} give the same contact of {geoms}: "
+            "MuJoCo takes the larger friction of two geoms"
+        )
+
+
+def nominal_value(task: Task, axis: Axis) -> float | None:
+    """The number of the task's own world; None where its elements differ or it has no model."""
+    if not axis.absolute:
+        return axis.nominal
+    physics = axis.entry.physics
+    if physics is None or not task.has_model:
+        return None
+    model, _ = nominal_model(task)
+    numbers = physics.arrays(model)[0]
+    rows = np.arange(len(numbers)) if physics.element is None else physics.element(model)
+    elements = np.unique(rows) if axis.target is None else [find_element(model, axis)]
+    if axis.entry.target is None:
+        return physics.get_value(numbers)
+    held = {physics.get_value(numbers[rows == element]) for element in elements}
+    return held.pop() if len(held) == 1 else None
+
+
+def same_contacts(
+    task: Task, part: TaskSet, grid: list[tuple[Axis, tuple[float, ...]]]
+) -> list[SameContact]:
+    """Which values on an axis of friction do not matter, and where.
+
+    Of two geoms that touch, MuJoCo takes the larger friction (or that of higher priority). What
+    lies below the other geom's is lost. Other axes of friction are held at their lowest, where the
+    least is lost; of several contacts, those are named at which the most is.
+    """
+    if not task.has_model:
+        return []
+    model, _ = nominal_model(task)
+    pairs = frictional_pairs(model)
+    lowest = {i.axis: i.low for i in part.intervals if _is_friction(i.axis)}
+    found = []
+    for axis, values in grid:
+        if not _is_friction(axis) or len(values) < 2 or not len(pairs):
+            continue
+        worlds = [Shift([*(lowest | {axis: value}).items()]) for value in values]
+        frictions = np.stack([contact_frictions(shifted_model(model, w)) for w in worlds])
+        if frictions.shape[1] != len(pairs):  # the options override the geoms' friction
+            continue
+        same = (frictions == frictions[0]).all(axis=2).sum(axis=0)
+        geom = None if axis.target is None else find_element(model, axis)
+        own = np.ones(len(pairs), bool) if geom is None else (pairs == geom).any(axis=1)
+        most = int(same[own].max(initial=0))
+        if most > 1:
+            others = {int(g) for pair in pairs[own & (same == most)] for g in pair if g != geom}
+            names = [_geom_name(model, other) for other in sorted(others)]
+            found.append(SameContact(axis, most, len(values), tuple(names)))
+    return found
+
+
+def _is_friction(axis: Axis) -> bool:
+    return "friction" in (axis.parameter, axis.entry.part_of)
+
+
+def _geom_name(model: mujoco.MjModel, geom: int) -> str:
+    return mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or f"geom #{geom}"
+
+
+def set_faults(
+    found: UncertaintySet, task: str, points: int | None = None, ends: str | None = None
+) -> list[str]:
+    """What must be known of a set in a task, in sentences: noted in its file, and found here."""
+    resolved = resolve_task(task)
+    part, grid = found.of(resolved.id), found.grid(resolved.id, points, ends)
+    try:
+        check_axes(resolved, [axis for axis, _ in grid])
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{found.name}, [tasks.{part.task}]: {error}") from None
+    outside = [
+        f"{interval.axis} {nominal:.3g}"
+        for interval in part.uncertain
+        if (nominal := nominal_value(resolved, interval.axis)) is not None
+        and not interval.low <= nominal <= interval.high
+    ]
+    left_out = [f"the set leaves out the task's own {' and '.join(outside)}"] if outside else []
+    return [*part.notes, *left_out, *map(str, same_contacts(resolved, part, grid))]
