@@ -1,10 +1,11 @@
 """Speed of training against other libraries, in turn on one core.
 
     make peers
-    python benchmarks/training.py [--rounds 5] [--only end-to-end|inner|vpg] [--core 0]
+    python benchmarks/training.py [--rounds 5] [--only end-to-end|games|inner|vpg] [--core 0]
 
 ``end-to-end``  steps of HalfCheetah-v5 a second, with one update a step: ours against TD3 of SBX
                 and of Stable-Baselines3.
+``games``       the same of ours in RARL, whose adversary pushes the torso, against NR-MDP.
 ``inner``       one inner update of two-player DDPG with MixedNE-LD: ours against eager PyTorch.
 ``vpg``         one outer step of two-player VPG with MixedNE-LD: ours, per seed, against eager
                 PyTorch with one seed.
@@ -19,7 +20,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -52,10 +52,12 @@ class Comparison:
     pairs: tuple[tuple[Case, tuple[Case, ...]], ...]
 
 
-def our_training(agent: str, solver: str, delta: float) -> Case:
-    """Our training from end to end."""
-    options = ("--agent", agent, "--solver", solver, "--delta", str(delta))
+def our_training(agent: str, solver: str, delta: float | None) -> Case:
+    """Our training from end to end; without δ, in RARL."""
+    game = ("--formulation", "rarl") if delta is None else ("--delta", str(delta))
     players = "one player" if delta == 0 else f"two players, δ = {delta}"
+    players = "RARL" if delta is None else players
+    options = ("--agent", agent, "--solver", solver, *game)
     return Case(f"{agent.upper()}, {solver}, {players}", "own/train_speed.py", options)
 
 
@@ -73,6 +75,14 @@ COMPARISONS = {
             (our_training("td3", "mixedne-ld", 0.1), (SBX, SB3)),
             (our_training("ddpg", "gad", 0.0), (SBX, SB3)),
             (our_training("ddpg", "mixedne-ld", 0.1), (SBX, SB3)),
+        ),
+    ),
+    "games": Comparison(
+        "steps_per_second",
+        "steps/s",
+        faster_is_more=True,
+        pairs=(
+            (our_training("td3", "mixedne-ld", None), (our_training("td3", "mixedne-ld", 0.1),)),
         ),
     ),
     "inner": Comparison(
@@ -105,20 +115,11 @@ COMPARISONS = {
 }
 
 
-def run_ours(case: Case, size: tuple[str, ...]) -> Report:
-    """One run of ours, with the Python that runs this script."""
-    return run(Path(sys.executable), case, size)
-
-
-def run_peer(case: Case, size: tuple[str, ...]) -> Report:
-    """One run of a peer, with the Python of the peers."""
-    if not PEER_PYTHON.exists():
-        raise SystemExit("the peers are not installed: run `make peers` first")
-    return run(PEER_PYTHON, case, size)
-
-
-def run(python: Path, case: Case, size: tuple[str, ...]) -> Report:
+def run(case: Case, size: tuple[str, ...]) -> Report:
     """The JSON report of a process, which stands on its last line."""
+    python = Path(sys.executable) if case.script.startswith("own/") else PEER_PYTHON
+    if not python.exists():
+        raise SystemExit("the peers are not installed: run `make peers` first")
     command = [str(python), str(ROOT / "benchmarks" / case.script), *case.options, *size]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -132,14 +133,12 @@ def run(python: Path, case: Case, size: tuple[str, ...]) -> Report:
 
 def play(comparison: Comparison, rounds: int, size: tuple[str, ...]) -> dict[Case, list[Report]]:
     """The reports of every program, one for each round."""
-    runners: dict[Case, Callable[[Case, tuple[str, ...]], Report]] = {}
+    reports: dict[Case, list[Report]] = {}
     for ours, peers in comparison.pairs:
-        runners[ours] = run_ours
-        runners.update(dict.fromkeys(peers, run_peer))
-    reports: dict[Case, list[Report]] = {case: [] for case in runners}
+        reports |= {case: [] for case in (ours, *peers)}
     for number in range(rounds):
-        for case, runner in runners.items():
-            report = runner(case, size)
+        for case in reports:
+            report = run(case, size)
             reports[case].append(report)
             speed = f"{report[comparison.measure]} {comparison.unit}"
             print(f"round {number + 1}: {case.name}: {speed}", file=sys.stderr, flush=True)
@@ -191,6 +190,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes = {
         "end-to-end": ("--steps", str(arguments.steps)),
+        "games": ("--steps", str(arguments.steps)),
         "inner": ("--updates", str(arguments.updates)),
         "vpg": (),
     }

@@ -27,7 +27,7 @@ import time
 import jax
 import numpy as np
 
-from mixedne.config import configure
+from mixedne.config import configure, game_of
 from mixedne.tasks import resolve_task
 from mixedne.training.collection import RunningMoments, transition_layout
 from mixedne.training.replay import Replay
@@ -49,7 +49,7 @@ def main() -> None:
         sigma0=0.0 if arguments.no_noise else 1e-2,
     )
     task = resolve_task(config.task)
-    layout = transition_layout(config, task)
+    layout = transition_layout(game_of(config, task))
     replay = Replay.create(None, layout.width, 100_000, 0)
     replay.append(np.random.default_rng(0).standard_normal((100_000, layout.width), np.float32))
     updater = OffPolicyUpdater(config)

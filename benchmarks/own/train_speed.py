@@ -1,7 +1,7 @@
 """Speed of our training from end to end on HalfCheetah-v5, with one update after every step.
 
-    python benchmarks/own/train_speed.py --agent td3 --solver gad --delta 0 [--steps 5000]
-        [--core 0]
+    python benchmarks/own/train_speed.py --agent td3 --solver gad [--formulation rarl]
+        [--delta 0] [--steps 5000] [--core 0]
 
 Networks (64, 64), batches of 128, K_t = 1. Steps and updates alternate in cycles of 50, as in the
 paper's TD3. The first updates, in which everything is compiled, come before the clock starts, and
@@ -18,7 +18,8 @@ import os
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--agent", choices=["ddpg", "td3"], default="td3")
 parser.add_argument("--solver", default="gad")
-parser.add_argument("--delta", type=float, default=0.0)
+parser.add_argument("--formulation", default="nr-mdp")
+parser.add_argument("--delta", type=float)
 parser.add_argument("--steps", type=int, default=5000, help="timed steps")
 parser.add_argument("--core", type=int, default=0)
 arguments = parser.parse_args()
@@ -53,6 +54,7 @@ def main() -> None:
         "HalfCheetah-v5",
         agent=arguments.agent,
         solver=arguments.solver,
+        formulation=arguments.formulation,
         delta=arguments.delta,
         steps=WARM_UP + arguments.steps,
         collect_steps=50,

@@ -5,7 +5,16 @@ AGENTS = {"ddpg": "DDPG", "td3": "TD3", "sac": "SAC", "vpg": "VPG"}
 SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
 """The solvers of training, in the order of the paper's tables; SAC has none."""
 
-FORMULATIONS = {"nr-mdp": "NR-MDP", "pr-mdp": "PR-MDP"}
+FORMULATIONS = {
+    "nr-mdp": "NR-MDP",
+    "pr-mdp": "PR-MDP",
+    "rarl": "RARL",
+    "parameters": "adversarial parameters",
+}
+"""How an adversary acts: a game by its name."""
+
+STRENGTHS = {"nr-mdp": "delta", "pr-mdp": "delta", "rarl": "force", "parameters": "rate"}
+"""By formulation, the field that says how strong the adversary is."""
 
 PRESETS = ("paper", "authors")
 

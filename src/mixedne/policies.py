@@ -66,7 +66,7 @@ class PolicySpec:
 
     observation_size: int
     action_low: tuple[float, ...]
-    """The task's box, in its own units."""
+    """What actions in [−1, 1] stand for: the task's box, or an adversary's own, in its units."""
     action_high: tuple[float, ...]
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from mixedne import Players
 from mixedne.agents import DDPG, SAC, Batches, Transition
 from mixedne.agents.base import CriticCarry
-from mixedne.games import make_formulation
+from probes.games import action_game, separate_game
 
 OBSERVATION, ACTION, BATCH, CAPACITY = 3, 2, 5, 2
 HIDDEN = (4,)
@@ -27,8 +27,8 @@ def double() -> Iterator[None]:
 
 
 def make(name: str, delta: float, critics: int = 1) -> DDPG:
-    formulation = make_formulation(name, delta)
-    return DDPG(OBSERVATION, ACTION, formulation=formulation, hidden=HIDDEN, critics=critics)
+    game = action_game(name, delta, OBSERVATION, ACTION)
+    return DDPG(OBSERVATION, ACTION, game=game, hidden=HIDDEN, critics=critics)
 
 
 def randomise(tree: Any, seed: int) -> Any:
@@ -37,18 +37,18 @@ def randomise(tree: Any, seed: int) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(0.8 * rng.standard_normal(x.shape)), tree)
 
 
-def make_batches(seed: int = 0, normals: int = 0) -> Batches:
+def make_batches(seed: int = 0, normals: int = 0, observation: int = OBSERVATION) -> Batches:
     rng = np.random.default_rng(seed)
 
     def normal(*shape: int) -> jax.Array:
         return jnp.asarray(rng.standard_normal((CAPACITY, *shape)))
 
     transitions = Transition(
-        normal(BATCH, OBSERVATION),
+        normal(BATCH, observation),
         jnp.tanh(normal(BATCH, ACTION)),
         normal(BATCH),
         jnp.zeros((CAPACITY, BATCH)),
-        normal(BATCH, OBSERVATION),
+        normal(BATCH, observation),
     )
     return Batches(transitions, normal(normals, BATCH, ACTION) if normals else None)
 
@@ -202,11 +202,13 @@ def test_one_player_is_the_plain_policy_gradient(name: str, same: bool) -> None:
     close(found.agent, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp"])
+@pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp", "separate"])
 @pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 def test_two_players_against_differences_of_the_payoff(name: str, same: bool) -> None:
     """Each player's gradient is that of the payoff that a run reports."""
-    agent, batches = make(name, 0.3), make_batches()
+    game = separate_game() if name == "separate" else action_game(name, 0.3)
+    agent = DDPG(game.observation_size, ACTION, game=game, hidden=HIDDEN)
+    batches = make_batches(observation=game.observation_size)
     own, carry = at_batch(agent)
     opponent = pick(own, same)
     met, s = opponent or own, batches.transitions.observation[CAPACITY - 1]
@@ -237,6 +239,20 @@ def test_the_payoff_is_the_mean_value_of_both_actions() -> None:
                 values.append((1 - delta) * critic(phi, s, a) + delta * critic(phi, s, b))
         found = agent.payoff(carry.critic, Players(mu, nu), observations)
         assert float(found) == pytest.approx(float(np.mean(values)), rel=1e-12)
+
+
+def test_separate_actions_stand_side_by_side_before_the_critic() -> None:
+    """Q(s, a, b), where the agent sees the first of s alone."""
+    game = separate_game()
+    agent = DDPG(game.observation_size, ACTION, game=game, hidden=HIDDEN)
+    (mu, nu), carry = at_batch(agent)
+    observations = make_batches(observation=5).transitions.observation[0]
+    values = [
+        critic(carry.critic.critics[0], s, jnp.concatenate([policy(mu, s[:3]), policy(nu, s)]))
+        for s in observations
+    ]
+    found = agent.payoff(carry.critic, Players(mu, nu), observations)
+    assert float(found) == pytest.approx(float(np.mean(values)), rel=1e-12)
 
 
 def test_the_first_of_two_critics_gives_the_gradient() -> None:

@@ -19,11 +19,11 @@ from jax.flatten_util import ravel_pytree
 from mixedne import Players, agents, optimizers, solvers
 from mixedne.agents import Batches, Transition
 from mixedne.agents.base import batch_at
-from mixedne.games import make_formulation
 from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.solvers import Controls, ExtraArgs, Oracle, Solver, SolverState
 from mixedne.training.collection import RunningMoments
 from mixedne.training.updates import make_program
+from probes.games import action_game
 
 S, A, N, CAPACITY = 3, 2, 4, 8
 DELTA, GAMMA, TAU = 0.3, 0.9, 0.8
@@ -48,7 +48,7 @@ def make_agent(critics: int, target_noise: float) -> agents.DDPG:
     return agents.DDPG(
         S,
         A,
-        formulation=make_formulation("nr-mdp", DELTA),
+        game=action_game("nr-mdp", DELTA, S, A),
         hidden=(4,),
         gamma=GAMMA,
         tau=TAU,

@@ -10,7 +10,6 @@ import pytest
 
 from mixedne import Players
 from mixedne.config import configure
-from mixedne.games import make_formulation
 from mixedne.metrics import read_metrics
 from mixedne.policies import Policy, load_policy
 from mixedne.tasks import resolve_task
@@ -20,6 +19,7 @@ from mixedne.training.run import train_config
 from mixedne.training.snapshot import restore_tree
 from mixedne.training.updates import OffPolicyUpdater
 from probes.environments import two_player_reward
+from probes.games import action_game
 
 GAMMA, DELTA = 0.5, 0.1
 SIGNS = np.array([[-1.0], [1.0]], np.float32)
@@ -56,19 +56,24 @@ class Trained:
         assert checkpoint.step == config.steps
         self._state = restore_tree(template, checkpoint.tensors, "state")
         self.policies: Players[Policy | None] = Players(
-            load_policy(out), load_policy(out, "adversary") if config.delta > 0 else None
+            load_policy(out), load_policy(out, "adversary") if config.delta != 0 else None
         )
 
-    def values(self) -> Any:
-        """What the critic makes of both players' actions, where −1 and where +1 is seen."""
+    def values(self, *shown: float) -> Any:
+        """What the critic makes of both players' actions, where −1 and where +1 is seen.
+
+        ``shown``: what the game shows beside them at the first step.
+        """
         state = self._state
-        return np.array(
-            [self._agent.payoff(state.carry, state.players, s[None]) for s in jnp.asarray(SIGNS)]
-        )
+        seen = jnp.asarray([[*sign, *shown] for sign in SIGNS])
+        return np.array([self._agent.payoff(state.carry, state.players, s[None]) for s in seen])
 
-    def actions(self) -> Players[Any]:
+    def actions(self, *shown: float) -> Players[Any]:
         """What each player does there."""
-        return Players(*(None if p is None else p(SIGNS)[:, 0] for p in self.policies))
+        agent, adversary = self.policies
+        seen = np.array([[*sign, *shown] for sign in SIGNS])
+        its = None if adversary is None else adversary(seen)[:, 0]
+        return Players(None if agent is None else agent(SIGNS)[:, 0], its)
 
 
 Train = Callable[..., Trained]
@@ -116,7 +121,7 @@ NASH = {"nr-mdp": (1 - DELTA) ** 2, "pr-mdp": 1 - DELTA}
 def test_the_nash_value_is_as_derived(formulation: str) -> None:
     """By brute force over a grid of actions: max-min and min-max are the value stated."""
     grid = np.linspace(-1, 1, 41)
-    branches = make_formulation(formulation, DELTA).branches
+    branches = action_game(formulation, DELTA).branches
     game = np.array(
         [[sum(w * two_player_reward(x) for w, x in branches(a, b)) for b in grid] for a in grid]
     )
@@ -163,3 +168,24 @@ def test_the_probabilistic_game(tmp_path: Path) -> None:
 @pytest.mark.parametrize("solver", ["mixedne-ld", "gad", "extra-adam"])
 def test_the_probabilistic_game_with_every_solver(agent: str, solver: str, tmp_path: Path) -> None:
     solves_the_game(tmp_path / "run", agent, solver, "pr-mdp")
+
+
+def test_the_game_of_forces(tmp_path: Path) -> None:
+    """RARL against the law of motion: see the probe."""
+    settings = {"formulation": "rarl", "bodies": "block", "force": 2.5, "steps": 2000}
+    trained = Trained(tmp_path / "run", "Slider", "td3", solver="gad", **settings)
+    mine, its = trained.actions()
+    assert (mine * SIGNS[:, 0]).min() > 0.9
+    assert (its * SIGNS[:, 0]).max() < -0.9 * 2.5  # in newtons
+    np.testing.assert_allclose(trained.values(), [0.75, 0.75], atol=0.05)
+
+
+def test_the_game_of_parameters(tmp_path: Path) -> None:
+    """The adversary makes the body heavy: see the probe."""
+    settings = {"formulation": "parameters", "parameters": ["mass[block]=0.5:2"], "steps": 2500}
+    trained = Trained(tmp_path / "run", "Slider", "ddpg", solver="gad", **settings)
+    shown = (2 * (1 - 0.5) / 1.5 - 1, 1.0)  # the nominal mass in the range, and: to be set
+    mine, its = trained.actions(*shown)
+    assert (mine * SIGNS[:, 0]).min() > 0.9
+    assert its.min() > 1.8  # of at most 2
+    np.testing.assert_allclose(trained.values(*shown), [0.5, 0.5], atol=0.06)

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from mixedne.agents import DDPG, SAC, Batches, Transition
-from mixedne.games import make_formulation
 from mixedne.types import Players
+from probes.games import action_game, separate_game
 
 S, A, N = 3, 2, 6
 GAMMA, DELTA, SIGMA, CLIP = 0.9, 0.3, 0.4, 0.5
@@ -63,30 +63,32 @@ def mean_target(batches: Batches, values: list[float]) -> float:
     return float(np.mean(batch.reward + GAMMA * (1 - batch.terminated) * np.array(values)))
 
 
-@pytest.mark.parametrize("formulation", ["nr-mdp", "pr-mdp"])
+@pytest.mark.parametrize("formulation", ["nr-mdp", "pr-mdp", "separate"])
 def test_td3(formulation: str) -> None:
     """V(s') = min_i of the lottery's mean of Q_i, with smoothing noise on each branch."""
+    games = {"separate": separate_game(S - 1, A - 1, adversary_size=1, unseen=1)}
     agent = DDPG(
         S,
         A,
-        formulation=make_formulation(formulation, DELTA),
+        game=games.get(formulation) or action_game(formulation, DELTA, S, A),
         hidden=(4,),
         gamma=GAMMA,
         critics=2,
         target_noise=SIGMA,
         target_noise_clip=CLIP,
     )
-    assert agent.normals_per_batch == (1 if formulation == "nr-mdp" else 2)
+    assert agent.normals_per_batch == (2 if formulation == "pr-mdp" else 1)
     state, batches = start(agent), make_batches(agent.normals_per_batch)
     mu, nu = state.target_players
     values, second_is_smaller = [], []
     for i, s in enumerate(np.asarray(batches.transitions.next_observation[0])):
-        a, b = np.tanh(network(mu, s)), np.tanh(network(nu, s))
-        branches = (
-            [(1.0, (1 - DELTA) * a + DELTA * b)]
-            if formulation == "nr-mdp"
-            else [(1 - DELTA, a), (DELTA, b)]
-        )
+        seen = s[:-1] if formulation == "separate" else s
+        a, b = np.tanh(network(mu, seen)), np.tanh(network(nu, s))
+        branches = [(1 - DELTA, a), (DELTA, b)]
+        if formulation == "nr-mdp":
+            branches = [(1.0, (1 - DELTA) * a + DELTA * b)]
+        elif formulation == "separate":
+            branches = [(1.0, np.concatenate([a, b]))]
         sums = [0.0, 0.0]
         for j, (weight, action) in enumerate(branches):
             assert batches.normals is not None

@@ -17,11 +17,11 @@ from mixedne.agents import VPG
 from mixedne.agents.losses import gaussian_log_prob
 from mixedne.agents.networks import apply_network
 from mixedne.agents.vpg import Trajectories
-from mixedne.games import make_formulation
 from mixedne.solvers import Controls, Oracle
 from mixedne.tasks.toy import reward
 from mixedne.training.assembly import toy_world
 from mixedne.types import Players, World
+from probes.games import action_game
 
 GAMMA, HORIZON = 0.9, 4
 
@@ -35,7 +35,7 @@ def double() -> Iterator[None]:
 @functools.cache
 def make(delta: float = 0.3, formulation: str = "nr-mdp", **options: Any) -> VPG:
     settings: dict[str, Any] = {"hidden": (5,), "gamma": GAMMA, "horizon": HORIZON, **options}
-    return VPG(toy_world(), make_formulation(formulation, delta), **settings)
+    return VPG(toy_world(), action_game(formulation, delta), **settings)
 
 
 @functools.cache
@@ -157,7 +157,7 @@ def test_what_the_world_gets_and_what_the_density_sees() -> None:
     # A world whose next state is the action that it gets.
     echo = World(jnp.zeros(1), action_size=1, draws=1, step=lambda s, a, draws: (a, a[0]))
     for name, delta in (("nr-mdp", 0.25), ("pr-mdp", 0.25), ("nr-mdp", 0.0)):
-        agent = VPG(echo, make_formulation(name, delta), hidden=(5,), horizon=20)
+        agent = VPG(echo, action_game(name, delta), hidden=(5,), horizon=20)
         players = far(agent)
         s, xi, _ = agent.episode(jax.random.key(1), players)
         drawn = [actions(x, s, xi[:, i]) for i, x in enumerate(players) if x is not None]
@@ -406,7 +406,7 @@ def test_a_game_whose_equilibrium_is_known(solver: str, formulation: str) -> Non
     """
     world = World(jnp.zeros(1), 1, 0, lambda s, action, draws: (action, s[0]))
     settings: dict[str, Any] = {"hidden": (4,), "horizon": 2, "trajectories": 32, "gamma": 1.0}
-    agent = VPG(world, make_formulation(formulation, 0.3), **settings)
+    agent = VPG(world, action_game(formulation, 0.3), **settings)
     made = SOLVERS[solver](agent.oracle(), 2e-2)
     state = made.init(agent.init(jax.random.key(0))[0], agent.init_carry())
     controls = Controls(inner_steps=jnp.full(150, 2))

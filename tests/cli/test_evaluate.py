@@ -109,7 +109,7 @@ def test_any_parameter_can_be_shifted(run: Path, capsys: pytest.CaptureFixture[s
         (["--shift", "gravty=1"], "did you mean 'gravity'?"),
         (["--shift", "gravity"], "a shift must be NAME=NUMBERS, not 'gravity'"),
         (["--shift", "mass[pol]=2"], "did you mean 'pole'?"),
-        (["--shift", "mass[#9]=2"], "mass[#9]: there are only the body #0 to #2"),
+        (["--shift", "mass[#9]=2"], "body must be a name or #0 to #2, not #9"),
         (["--shift", "gravity=-1"], "gravity must be at least 0, not -1.0"),
         (["--shift", "action-delay=0.5"], "action-delay must be a whole number, not 0.5"),
         (["--shift", "rho=0.1"], "has no axis rho: it can be shifted in mass, friction"),

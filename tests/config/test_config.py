@@ -3,6 +3,8 @@
 import dataclasses
 import re
 import shlex
+import typing
+from types import UnionType
 from typing import Any
 
 import pytest
@@ -206,7 +208,7 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
     [
         ({"agent": "dpg"}, r"agent must be one of ddpg, td3, sac, .*did you mean 'ddpg'"),
         ({"agent": "vpg"}, "vpg plays in tasks that are written in JAX, such as toy, not in Inv"),
-        ({"evaluate_rhos": []}, "evaluate_rhos must be at least one number"),
+        ({"evaluate_rhos": []}, "evaluate_rhos must be at least one value"),
         ({"evaluate_rhos": [0.1]}, "evaluate_rhos has an effect only in a task that has rho"),
         (
             {"task": "toy", "evaluate_masses": [2.0]},
@@ -215,7 +217,12 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"solver": "mixedne"}, "solver must be one of .*did you mean 'mixedne-ld'"),
         ({"preset": "author"}, "preset must be one of .*did you mean 'authors'"),
         ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),
-        ({"formulation": "rarl"}, "the formulation rarl is not there yet"),
+        ({"formulation": "rarl", "delta": 0.1}, "delta has an effect only with formulation nr-mdp"),
+        ({"formulation": "rarl", "agent": "sac"}, "sac takes no rarl: that needs ddpg or td3"),
+        ({"formulation": "rarl", "rate": 0.1}, "rate has an effect only with formulation param"),
+        ({"formulation": "rarl", "task": "Reacher"}, "rarl needs bodies and force for Reacher-v5"),
+        ({"force": 5}, "force has an effect only with formulation rarl"),
+        ({"formulation": "parameters"}, "the formulation parameters needs parameters"),
         ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
         ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam"),
         ({"task": "Hoper-v5"}, "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
@@ -226,9 +233,9 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"delta": float("nan")}, "delta must be finite"),
         ({"agent": "sac", "solver": "gad"}, "sac takes no solver, so not 'gad'"),
         ({"agent": "sac", "delta": 0.1}, "sac has no adversary: delta must be 0, not 0.1"),
-        ({"hidden": []}, "hidden must be at least one number"),
+        ({"hidden": []}, "hidden must be at least one value"),
         ({"hidden": [8, 0]}, r"hidden must be at least 1, not \(8, 0\)"),
-        ({"evaluate_masses": []}, "evaluate_masses must be at least one number"),
+        ({"evaluate_masses": []}, "evaluate_masses must be at least one value"),
         ({"seed": 2**32}, "seed must be at most 4294967295"),
         ({"steps": 10**400}, "steps is too large"),
         ({"gamma": 10**400}, "gamma is too large"),
@@ -277,7 +284,10 @@ def test_settings_without_effect_are_refused(
     configure(task, agent=agent, **field)
 
 
-OPTIONAL = ("target_entropy", "entropy_coefficient", "clip_gradient")
+OPTIONAL = (
+    *("target_entropy", "entropy_coefficient", "clip_gradient"),
+    *("bodies", "axes", "force", "parameters", "rate"),
+)
 
 WRONG_TYPES: dict[type, list[Any]] = {
     bool: [1, "yes", None],
@@ -288,12 +298,17 @@ WRONG_TYPES: dict[type, list[Any]] = {
 }
 
 
+def kind_of(field: str) -> Any:
+    """Its type, apart from None."""
+    hint = typing.get_type_hints(Config)[field]
+    kind = typing.get_args(hint)[0] if isinstance(hint, UnionType) else hint
+    return typing.get_origin(kind) or kind
+
+
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Config)])
 def test_values_of_another_type_are_refused(field: str) -> None:
     agent = "sac" if SETTINGS[field].agents == ("sac",) else "ddpg"
-    kind = type(getattr(configure(PENDULUM, agent=agent), field))
-    wrong = WRONG_TYPES[float if kind is type(None) else kind]
-    for value in wrong:
+    for value in WRONG_TYPES[kind_of(field)]:
         if value is None and field in (*OPTIONAL, "solver", "delta"):
             continue  # none given
         with pytest.raises(InvalidInputError, match=field):
@@ -304,7 +319,7 @@ LISTS = ("evaluate_masses", "evaluate_rhos")
 SHARES = ("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos")
 POSITIVE = (
     *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
-    *("clip_gradient", "entropy_coefficient"),
+    *("clip_gradient", "entropy_coefficient", "force"),
 )
 NOT_NEGATIVE = (
     *("critic_weight_decay", "rms_epsilon", "sigma0", "inner_growth", "sigma"),
@@ -328,15 +343,14 @@ BAD_NUMBERS = {
     **dict.fromkeys(COUNTS, st.integers(max_value=0)),
     **dict.fromkeys(COUNTS_FROM_0, st.integers(max_value=-1)),
     "target_entropy": NOT_FINITE,
+    "rate": NOT_FINITE | BELOW_0 | st.just(0.0) | ABOVE_1,
     "delta": NOT_FINITE | BELOW_0 | st.just(1.0) | ABOVE_1,
 }
 
 
 def test_every_number_has_bad_values() -> None:
     numbers = {
-        field.name
-        for field in dataclasses.fields(Config)
-        if type(getattr(configure(PENDULUM), field.name)) in (int, float, type(None))
+        field.name for field in dataclasses.fields(Config) if kind_of(field.name) in (int, float)
     }
     assert numbers | {*LISTS} == set(BAD_NUMBERS)
 
@@ -358,6 +372,8 @@ def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObjec
         {"agent": "sac", "steps": 10, "target_entropy": -2.0},
         {"preset": "authors", "hidden": (8, 8), "normalise_observations": False},
         {"agent": "td3", "solver": "gad", "delta": 0.2, "formulation": "pr-mdp", "sigma": 0.3},
+        {"formulation": "rarl", "axes": "z", "force": 2.5},
+        {"formulation": "parameters", "parameters": ("mass[torso]:abs=1:9", "gravity=1:2")},
         {"delta": 0, "critic_layer_norm": True},
         {"agent": "td3", "sigma": 0.3, "target_noise": 0.01},
         {"agent": "sac", "preset": "authors", "entropy_coefficient": None},
@@ -396,11 +412,13 @@ def test_what_is_known_of_the_fields_is_complete() -> None:
 def test_names_stand_for_what_there_is() -> None:
     from mixedne import policies
     from mixedne.agents import networks
-    from mixedne.games import make_formulation
+    from mixedne.games import make_game
+    from mixedne.tasks import resolve_task
 
     assert tuple(policies.FUNCTIONS) == tuple(networks.FUNCTIONS) == ACTIVATIONS
     for name in FORMULATIONS:
-        assert make_formulation(name, 0.1).name == name
+        settings = {"delta": 0.1, "bodies": "torso", "force": 1.0, "parameters": ("mass=1:2",)}
+        assert make_game(resolve_task("Hopper"), name, **settings).name == name
 
 
 @pytest.mark.parametrize(

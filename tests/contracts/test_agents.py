@@ -13,8 +13,7 @@ import pytest
 
 from mixedne.agents import DDPG, SAC, VPG, Agent, Batches, Transition
 from mixedne.agents.base import CriticCarry
-from mixedne.config import Config, configure
-from mixedne.games import make_formulation
+from mixedne.config import Config, configure, game_of
 from mixedne.names import SOLVERS
 from mixedne.policies import HEADS
 from mixedne.solvers import SolverState
@@ -25,6 +24,7 @@ from mixedne.training.replay import Layout, Replay
 from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
 from mixedne.training.updates import OffPolicyUpdater, RunInputs, inner_steps
 from mixedne.types import Players
+from probes.games import action_game
 from probes.transitions import pack
 
 TASK = "InvertedPendulum-v5"
@@ -34,8 +34,11 @@ WARMING = {"inner_growth": 0.3, "inner_max": 4, "sigma0": 1e-2}
 """K_t = ⌊1.3^t⌋, at most 4: 1, 1, 2, 2, 3, 4, 4, …: several calls a cycle, of several sizes."""
 
 
-def small(agent: str, solver: str | None, formulation: str, delta: float, **more: Any) -> Config:
+def small(
+    agent: str, solver: str | None, formulation: str, delta: float | None, **more: Any
+) -> Config:
     langevin = WARMING if solver == "mixedne-ld" else {}
+    more |= {"parameters": ("mass=0.5:2",)} if formulation == "parameters" else {}
     return configure(
         TASK,
         agent=agent,
@@ -50,7 +53,10 @@ REGISTRY: dict[str, Config] = {
     f"{agent}-{solver}-{formulation}-{delta}": small(agent, solver, formulation, delta)
     for agent in ("ddpg", "td3")
     for solver in SOLVERS
-    for formulation, delta in (("nr-mdp", 0.1), ("pr-mdp", 0.1), ("nr-mdp", 0.0))
+    for formulation, delta in (
+        *(("nr-mdp", 0.1), ("pr-mdp", 0.1), ("nr-mdp", 0.0)),
+        *(("rarl", None), ("parameters", None)),
+    )
 } | {"sac": small("sac", None, "nr-mdp", 0.0)}
 
 QUICK = {
@@ -61,6 +67,8 @@ QUICK = {
     "td3-mixedne-ld-pr-mdp-0.1",
     "td3-gad-nr-mdp-0.0",
     "td3-extra-adam-nr-mdp-0.1",
+    "td3-extra-adam-rarl-None",
+    "ddpg-gad-parameters-None",
     "sac",
 }
 """Every agent, solver, formulation and δ at least once; the other pairings are slow tests."""
@@ -78,12 +86,12 @@ class Program:
 
     def __init__(self, config: Config, agent: Agent | None = None) -> None:
         task = resolve_task(config.task)
-        layout = transition_layout(config, task)
+        layout = transition_layout(game_of(config, task))
         self.config = config
         self.updater = OffPolicyUpdater(config, agent)
         self.replay = Replay.create(None, layout.width, 64, 0)
         self.replay.append(random_rows(layout))
-        self.normaliser = RunningMoments.empty(task.observation_size).scaling()
+        self.normaliser = RunningMoments.empty(layout.sizes["observation"]).scaling()
 
     def cycle(self, state: SolverState, done: int) -> SolverState:
         inputs = RunInputs(self.config, state, self.replay, self.normaliser)
@@ -160,7 +168,7 @@ def test_the_battery(config: Config) -> None:
     # All is finite, and everything learned.
     assert is_finite(tree_tensors(two, ""))
     assert distance(two.players.agent, start.agent) > 0
-    if config.delta > 0:
+    if config.delta != 0:
         assert distance(two.players.adversary, start.adversary) > 0
 
     # Deterministic by seed; and cut anywhere: what a checkpoint holds goes on to the same end.
@@ -169,7 +177,7 @@ def test_the_battery(config: Config) -> None:
 
     # Compiled once, whatever K_t did and wherever the state came from.
     assert here.updater._program._cache_size() == 1  # type: ignore[attr-defined]
-    if config.solver == "mixedne-ld" and config.delta > 0:
+    if config.solver == "mixedne-ld" and config.delta != 0:
         t = np.arange(1, 2 * UPDATES + 1)
         assert len(set(inner_steps(config, t).tolist())) == 4
 
@@ -251,7 +259,7 @@ def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
     agent = Curious(
         task.observation_size,
         task.action_size,
-        formulation=make_formulation(config.formulation, config.delta),
+        game=game_of(config, task),
         hidden=(8,),
     )
     drawn = set()
@@ -266,19 +274,19 @@ def test_the_oracles_keys_follow_the_seed_and_the_step() -> None:
 
 
 AGENTS: dict[str, Callable[[], Agent]] = {
-    "ddpg": lambda: DDPG(3, 2, formulation=make_formulation("nr-mdp", 0.1), hidden=(4,)),
+    "ddpg": lambda: DDPG(3, 2, game=action_game("nr-mdp", 0.1), hidden=(4,)),
     "td3": lambda: DDPG(
         3,
         2,
-        formulation=make_formulation("pr-mdp", 0.1),
+        game=action_game("pr-mdp", 0.1),
         hidden=(4,),
         critics=2,
         target_noise=0.1,
     ),
     "sac": lambda: SAC(3, 2, hidden=(4,)),
     "sac-fixed": lambda: SAC(3, 2, hidden=(4,), fixed_alpha=0.2),
-    "vpg": lambda: VPG(toy_world(), make_formulation("nr-mdp", 0.1), horizon=3),
-    "vpg-one-player": lambda: VPG(toy_world(), make_formulation("nr-mdp", 0), horizon=3),
+    "vpg": lambda: VPG(toy_world(), action_game("nr-mdp", 0.1), horizon=3),
+    "vpg-one-player": lambda: VPG(toy_world(), action_game("nr-mdp", 0), horizon=3),
 }
 
 

@@ -44,6 +44,7 @@ def episodes(returns: Any, seed: int = 0, mass: float = 1.0, **columns: object) 
         "solver": "mixedne-ld",
         "formulation": "nr-mdp",
         "delta": 0.1,
+        "strength": 0.1,
         "preset": "paper",
         "train_seed": seed,
         "steps": 1000,

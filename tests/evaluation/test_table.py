@@ -97,6 +97,12 @@ def test_an_older_table_is_read_and_joined(run: Path, tmp_path: Path) -> None:
     assert not has_evaluation(read, find_policy(run), Grid(mass=2, episodes=1), ["mass"])
 
 
+def test_an_older_table_says_the_strength_by_delta(run: Path, tmp_path: Path) -> None:
+    new = evaluate(run, episodes=1).with_columns(delta=0.2, strength=0.2)
+    write_table(new.drop("strength"), tmp_path / "evaluation.parquet")
+    assert read_table(tmp_path / "evaluation.parquet").equals(new)
+
+
 def test_tables_without_an_axis_are_nominal_along_it(run: Path) -> None:
     first = evaluate(run, shifts={"action-delay": 2}, episodes=1)
     second = evaluate(run, shifts={"mass[pole]:abs": 2.0}, episodes=1)

@@ -8,12 +8,13 @@ number to see and one action in [−1, 1], so that their programs are the same.
 from typing import Any
 
 import gymnasium as gym
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 Observation = NDArray[np.float32]
 
-NAMES = ("Value", "ObservationUse", "Discount", "TimeLimit", "Action", "TwoPlayer")
+NAMES = ("Value", "ObservationUse", "Discount", "TimeLimit", "Action", "TwoPlayer", "Slider")
 
 
 class Probe(gym.Env[Observation, NDArray[np.float32]]):
@@ -135,6 +136,37 @@ class TwoPlayer(Probe):
 def two_player_reward(x: float) -> float:
     """R(x)."""
     return ((1.0 + x) / 2) ** 2
+
+
+class Slider(Probe):
+    """A body of 1 kg on a rail, pushed for 0.1 s by a motor of 10 N; reward s · (its speed then).
+
+    With a force f on the body and its mass times k, that is s (10 a + f) · 0.1 / k: linear in a and
+    f, so that the best actions are dominant, a = s, f = −s F and the largest k. The values:
+
+    RARL, |f| ≤ F = 2.5            (10 − 2.5) · 0.1 = 0.75
+    parameters, k from 0.5 to 2    10 · 0.1 / 2 = 0.5
+
+    The mass lies off the body's origin, because MuJoCo precomputes the inertia of simpler bodies.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = mujoco.MjModel.from_xml_string(
+            """<mujoco><option timestep="0.1"/><worldbody><body name="block">
+            <joint name="rail" type="slide" axis="1 0 0"/><geom pos="1 0 0" size="0.1" mass="1"/>
+            </body></worldbody><actuator><motor joint="rail" gear="10"/></actuator></mujoco>"""
+        )
+        self.data = mujoco.MjData(self.model)
+
+    def first(self) -> float:
+        mujoco.mj_resetData(self.model, self.data)
+        return super().first()
+
+    def reward(self, action: float) -> float:
+        self.data.ctrl[:] = action
+        mujoco.mj_step(self.model, self.data)
+        return float(self.seen * self.data.qvel[0])
 
 
 for _name in NAMES:

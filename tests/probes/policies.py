@@ -11,13 +11,13 @@ from mixedne.tasks import resolve_task
 def random_policy(task: str, seed: int = 0, scale: float = 0.3, **spec: Any) -> Policy:
     found = resolve_task(task)
     rng = np.random.default_rng(seed)
-    described = PolicySpec(
-        observation_size=found.observation_size,
-        action_low=tuple(found.action_low.tolist()),
-        action_high=tuple(found.action_high.tolist()),
-        task=found.id,
-        **spec,
-    )
+    own = {
+        "observation_size": found.observation_size,
+        "action_low": tuple(found.action_low.tolist()),
+        "action_high": tuple(found.action_high.tolist()),
+        "task": found.id,
+    }
+    described = PolicySpec(**{**own, **spec})
     tensors = {
         name: scale * rng.standard_normal(shape) for name, shape in described.shapes().items()
     }

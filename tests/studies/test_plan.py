@@ -81,6 +81,31 @@ def test_every_combination_once() -> None:
     assert expected in [run.config for run in runs]
 
 
+def test_games_have_no_delta_but_may_have_no_adversary() -> None:
+    runs = expand(
+        parse_study(
+            b"""
+        [[runs]]
+        tasks = ["Hopper-v5"]
+        formulations = ["nr-mdp", "rarl", "parameters"]
+        deltas = [0.1, 0.2, 0.0]
+        [runs.overrides]
+        force = [1.0, 5.0]
+        parameters = [["mass=0.5:2"], ["mass=0.5:2", "gravity=0.5:2"]]
+        """,
+            "mine",
+            "mine.toml",
+        )
+    )
+    found = [(run.config.formulation, run.config.delta, run.config.force) for run in runs]
+    assert sorted(found, key=str) == [
+        *(("nr-mdp", delta, None) for delta in (0.0, 0.1, 0.2)),
+        *[("parameters", None, None)] * 2,
+        *(("rarl", None, force) for force in (1.0, 5.0)),
+    ]
+    assert len({run.identifier for run in runs}) == len(runs)
+
+
 def test_the_papers_studies_have_the_papers_values() -> None:
     assert len(expand(find_study("paper-vpg"))) == 30
     counts = {"paper-ddpg": 120, "paper-ddpg-one-player": 120, "paper-td3": 360, "paper-sac": 40}

@@ -46,7 +46,7 @@ class Constant:
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     env = Recorder()
-    monkeypatch.setattr(collection, "make_env", lambda task: env)
+    monkeypatch.setattr(collection, "make_game_env", lambda task, game: env)
     return env
 
 

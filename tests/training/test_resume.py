@@ -125,7 +125,7 @@ def test_a_run_killed_at_random_moments_ends_the_same(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [EXTRA_ADAM, VPG])
+@pytest.mark.parametrize("arguments", [EXTRA_ADAM, (*EXTRA_ADAM, "--formulation", "rarl"), VPG])
 def test_so_do_td3_with_extra_adam_and_vpg(
     arguments: tuple[str, ...], laboratory: Laboratory, tmp_path: Path
 ) -> None:
@@ -476,7 +476,7 @@ def test_an_environment_that_fails_on_resumption_costs_nothing(
 
     before = contents(run)
     with monkeypatch.context() as patch:
-        patch.setattr(collection, "make_env", lambda task: Mock(reset=reset))
+        patch.setattr(collection, "make_game_env", lambda task, game: Mock(reset=reset))
         with pytest.raises(InvalidInputError, match=r"^no reset today$"):
             train_config(config_of(LANGEVIN), out=run, resume=True)
     assert contents(run) == before

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixedne.config import Config, configure
+from mixedne.config import Config, configure, game_of
 from mixedne.tasks import resolve_task
 from mixedne.training.collection import Normaliser, transition_layout
 from mixedne.training.replay import Layout, Replay
@@ -22,7 +22,7 @@ PENDULUM = "InvertedPendulum-v5"
 
 
 def make(config: Config) -> tuple[OffPolicyUpdater, Layout]:
-    return OffPolicyUpdater(config), transition_layout(config, resolve_task(config.task))
+    return OffPolicyUpdater(config), transition_layout(game_of(config, resolve_task(config.task)))
 
 
 def configured(**wishes: Any) -> Config:

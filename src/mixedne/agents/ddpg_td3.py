@@ -16,7 +16,7 @@ import optax
 from mixedne.agents.base import ActorCritic, Batches, CriticCarry, batch_at, polyak_update
 from mixedne.agents.losses import expected_q, smooth_target_action
 from mixedne.agents.networks import Network, apply_network, init_network
-from mixedne.games import Formulation
+from mixedne.games.game import Game
 from mixedne.types import Players
 
 
@@ -34,7 +34,7 @@ class DDPG(ActorCritic):
     """Two-player DDPG; TD3 with ``critics=2`` and ``target_noise`` above zero."""
 
     _: KW_ONLY
-    formulation: Formulation
+    game: Game
     critics: int = 1
     target_noise: float = 0.0  # deviation of the noise that smooths target actions
     target_noise_clip: float = 0.5
@@ -42,21 +42,22 @@ class DDPG(ActorCritic):
 
     @property
     def normals_per_batch(self) -> int:
-        """Smoothing noise, for each branch of the formulation."""
-        return self.formulation.branch_count if self.target_noise > 0 else 0
+        """Smoothing noise, for each branch of the game."""
+        return self.game.branch_count if self.target_noise > 0 else 0
 
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
         """First networks; targets start as copies."""
         agent_key, adversary_key, critic_key = jax.random.split(key, 3)
-        sizes = (self.observation_size, *self.hidden)
-        network = functools.partial(init_network, layer_norm=self.actor_layer_norm)
-        adversary_size = self.formulation.adversary_size(self.action_size)
+        ends = zip((agent_key, adversary_key), self.game.sees, self.game.sizes, strict=True)
         players = Players(
-            network(agent_key, (*sizes, self.action_size)),
-            network(adversary_key, (*sizes, adversary_size)) if adversary_size else None,
+            *(
+                init_network(k, (seen, *self.hidden, size), layer_norm=self.actor_layer_norm)
+                if size
+                else None
+                for k, seen, size in ends
+            )
         )
-        seen_by_critic = self.formulation.critic_size(self.action_size)
-        phi = self.init_critics(critic_key, self.critics, seen_by_critic)
+        phi = self.init_critics(critic_key, self.critics, self.game.executed.size)
         return players, CriticState(phi, self.critic_optimizer.init(phi), phi, players)
 
     def gradients(
@@ -64,7 +65,7 @@ class DDPG(ActorCritic):
     ) -> Players:
         """Each player's policy gradient on the step's minibatch, its opponent held fixed."""
         s = batch_at(batches.transitions.observation, carry.batch - 1)
-        if opponent is None or not self.formulation.players_meet:
+        if opponent is None or not self.game.players_meet:
             # Both gradients share one pass through the critic.
             return jax.grad(lambda z: self.payoff(carry.critic, z, s))(players)
 
@@ -84,10 +85,11 @@ class DDPG(ActorCritic):
         return carry._replace(critic=state._replace(target_critics=critics, target_players=actors))
 
     def act(self, actor: Network | None, observation: jax.Array) -> Any:
-        """μ(s), or ν(s); None for a player that does not exist."""
+        """μ(s), or ν(s), of as much of s as the player sees; None for one that does not exist."""
         if actor is None:
             return None
-        return jnp.tanh(apply_network(actor, observation, self.activation))
+        seen = observation[: len(actor[0]["weight"])]
+        return jnp.tanh(apply_network(actor, seen, self.activation))
 
     def actions(self, players: Players, s: jax.Array) -> list[Any]:
         """Both players' actions for many observations."""
@@ -98,7 +100,7 @@ class DDPG(ActorCritic):
         noise = self.target_noise, self.target_noise_clip
 
         def one(s: jax.Array, normals: Any) -> jax.Array:
-            lottery = self.formulation.branches(*(self.act(x, s) for x in state.target_players))
+            lottery = self.game.branches(*(self.act(x, s) for x in state.target_players))
             branches = [
                 (weight, a if normals is None else smooth_target_action(a, normals[i], *noise))
                 for i, (weight, a) in enumerate(lottery)
@@ -118,6 +120,6 @@ class DDPG(ActorCritic):
 
         def one(s: jax.Array, a: jax.Array, b: Any) -> Any:
             q = functools.partial(self.q, state.critics[0], s)
-            return expected_q(q, self.formulation.branches(a, b))
+            return expected_q(q, self.game.branches(a, b))
 
         return jax.vmap(one)(s, a, b).mean()

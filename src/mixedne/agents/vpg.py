@@ -23,7 +23,7 @@ import optax
 
 from mixedne.agents import losses
 from mixedne.agents.networks import Network, apply_network, init_network
-from mixedne.games import Formulation
+from mixedne.games.game import Game
 from mixedne.solvers import Oracle
 from mixedne.types import Players, PyTree, World
 
@@ -49,7 +49,7 @@ class VPG:
     """Two-player VPG; with δ = 0, or without an adversary, REINFORCE."""
 
     world: World
-    formulation: Formulation
+    game: Game
     hidden: Sequence[int] = (16, 16)
     activation: str = "relu"
     layer_norm: bool = False
@@ -69,7 +69,7 @@ class VPG:
         agent, adversary = (
             init_network(k, sizes, layer_norm=self.layer_norm) for k in jax.random.split(key)
         )
-        return Players(agent, adversary if self.formulation.has_adversary else None), None
+        return Players(agent, adversary if self.game.has_adversary else None), None
 
     def init_carry(self, critic: None = None) -> RolloutCarry:
         """The carry at the start of a program: the shapes of a rollout, all zero."""
@@ -91,7 +91,7 @@ class VPG:
         self, key: jax.Array, carry: RolloutCarry, players: Players, opponent: Players | None
     ) -> RolloutCarry:
         """Play episodes: one set for both players where they meet each other, otherwise two."""
-        if opponent is None or not self.formulation.has_adversary:
+        if opponent is None or not self.game.has_adversary:
             trajectories, total = self.rollout(key, players)
         else:
             first, second = jax.random.split(key)
@@ -102,7 +102,7 @@ class VPG:
 
     def gradients(self, carry: RolloutCarry, players: Players, opponent: Players | None) -> Players:
         """The policy gradient of each player, estimated from its own trajectories."""
-        delta = self.formulation.delta
+        delta = self.game.strength or 0.0
         shares = (1 - delta, delta) if self.share_factors else (1.0, 1.0)
         found = (
             None if network is None else self.policy_gradient(network, played, share)
@@ -151,7 +151,7 @@ class VPG:
         def step(s: jax.Array, random: tuple[Any, Any, Any]) -> tuple[jax.Array, Any]:
             normals, draws, chance = random
             a, b = map(self.sample, players, (s, s), normals)
-            executed = self.formulation.execute(a, b, chance, where=jnp.where)
+            executed = self.game.execute(a, b, chance, where=jnp.where)
             after, reward = self.world.step(s, executed, draws)
             return after, (s, reward)
 

@@ -144,7 +144,7 @@ def print_rows(title: str, rows: Sequence[Mapping[str, str]], names: Sequence[st
 def _case_words(case: Mapping[str, Any]) -> dict[str, str]:
     """The choices of a run in words, by column."""
     words = {title: str(case[name] or "–") for name, title in CASE.items()}
-    return {**words, CASE["delta"]: f"{case['delta']:g}"}
+    return words | ({} if case["delta"] is None else {CASE["delta"]: f"{case['delta']:g}"})
 
 
 def _values(values: Mapping[str, Any]) -> str:

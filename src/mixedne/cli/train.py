@@ -15,6 +15,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 from mixedne.cli.console import counting, find_modules_here, noted_warnings, print_json
 from mixedne.cli.streams import note
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
+from mixedne.config.configure import choose, preset_config
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
@@ -58,7 +59,8 @@ class Train:
             raise InvalidInputError(f"{values['agent']} needs a solver: {either(tuple(SOLVERS))}")
         if len(words) < len(arguments):
             chosen = {name: value for name, value in given.items() if name in CHOICES}
-            default = configure(values["task"], **chosen) if values["task"] else Config("")
+            task = values["task"]
+            default = preset_config(choose(task, **chosen)) if task else Config("")
             read(_options(default), ["--help"])  # ends the program
         if not values["task"]:
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
@@ -73,11 +75,12 @@ class Train:
 
         config = self.config
         if not is_in_tables(config):
-            unused = unused_fields(config.agent, config.solver)
+            unused = unused_fields(config.agent, config.solver, config.formulation)
             used = [name for name in FALLBACK[config.agent] if name not in unused]
             note(
                 f"the paper's tables have no {config.task} with {config.agent}, {config.solver}, "
-                f"delta {config.delta:g}: "
+                + (config.formulation if config.delta is None else f"delta {config.delta:g}")
+                + ": "
                 + ", ".join(f"{name} is {getattr(config, name):g}" for name in used)
             )
         try:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
-from mixedne.games import make_formulation
-from mixedne.names import ACTIVATIONS, AGENTS, INNER_CHAINS, PRESETS, SOLVERS, either
+from mixedne.names import ACTIVATIONS, AGENTS, FORMULATIONS, INNER_CHAINS, PRESETS, SOLVERS, either
 
 MAX_SEED = 2**32 - 1
 
@@ -38,6 +37,8 @@ class Setting:
     """The agents that use it; empty for all."""
     solvers: tuple[str, ...] = ()
     """The solvers that use it; empty if it has nothing to do with the solver."""
+    formulations: tuple[str, ...] = ()
+    """The formulations whose game it sets; empty if it has nothing to do with the game."""
     changes: Literal["policy", "metrics", "nothing"] = "policy"
     """What another value changes: the policy, only what is logged on the way, or no result."""
     derive: Callable[[Mapping[str, Any]], Any] | None = None
@@ -47,12 +48,14 @@ class Setting:
     traced: bool = False
     """Whether runs that differ in it can share a compiled program."""
 
-    def lacks(self, agent: str | None, solver: str | None) -> str | None:
+    def lacks(self, agent: str | None, solver: str | None, formulation: str) -> str | None:
         """What the field would need to have an effect; None if it has one."""
         if self.agents and agent not in self.agents:
             return f"agent {either(self.agents)}"
         if self.solvers and solver not in self.solvers:
             return f"solver {either(self.solvers)}"
+        if self.formulations and formulation not in self.formulations:
+            return f"formulation {either(self.formulations)}"
         return None
 
     @property
@@ -62,15 +65,18 @@ class Setting:
             return "logging and evaluation"
         if self.solvers:
             return f"solver {either(self.solvers)}"
+        if self.formulations:
+            return f"formulation {either(self.formulations)}"
         return f"agent {either(self.agents)}" if self.agents else "all agents"
 
     def check(self, name: str, value: Any) -> None:
         """Refuse a value out of bounds. None, where the type allows it, is always within."""
         if value == ():
-            raise InvalidInputError(f"{name} must be at least one number, not ()")
+            raise InvalidInputError(f"{name} must be at least one value, not ()")
         if self.choices and value is not None:
             check_choice(name, value, self.choices)
-        elif isinstance(value, int | float | tuple) and not isinstance(value, bool):
+        first = value[0] if isinstance(value, tuple) else value
+        if isinstance(first, int | float) and not isinstance(first, bool):
             check_number(name, value, **self.bounds)
 
 
@@ -86,6 +92,8 @@ off_policy = functools.partial(setting, agents=("ddpg", "td3", "sac"))
 deterministic = functools.partial(setting, agents=DETERMINISTIC)
 sac = functools.partial(setting, agents=("sac",))
 vpg = functools.partial(setting, agents=("vpg",))
+rarl = functools.partial(setting, formulations=("rarl",))
+physical = functools.partial(setting, formulations=("parameters",))
 langevin = functools.partial(setting, solvers=("mixedne-ld",))
 rmsprop = functools.partial(setting, solvers=("mixedne-ld", "gad"))
 logged = functools.partial(setting, changes="metrics")
@@ -121,10 +129,16 @@ class Config:
         "mixedne-ld", "mixedne-ld, gad or extra-adam; none for sac.", choices=tuple(SOLVERS)
     )
     formulation: str = setting(
-        "nr-mdp", "How the adversary acts: nr-mdp mixes actions, pr-mdp replaces them by chance."
+        "nr-mdp",
+        "How the adversary acts: nr-mdp mixes actions, pr-mdp replaces them by chance, rarl pushes "
+        "bodies, parameters changes the physics (the last two: ddpg, td3).",
+        choices=tuple(FORMULATIONS),
     )
-    delta: float = setting(
-        0.1, "δ, the adversary's share; 0 is the one-player agent.", {"at_least": 0, "below": 1}
+    delta: float | None = setting(
+        0.1,
+        "δ, the adversary's share; 0 is the one-player agent (nr-mdp, pr-mdp).",
+        {"at_least": 0, "below": 1},
+        formulations=("nr-mdp", "pr-mdp"),
     )
     preset: str = setting(
         "paper", "Where the defaults below come from: paper or authors.", choices=PRESETS
@@ -235,6 +249,25 @@ class Config:
     gamma_weights: bool = vpg(True, "Weight the step t of a gradient by γ^t.")
     share_factors: bool = vpg(True, "Multiply the players' gradients by their shares 1 − δ and δ.")
 
+    bodies: str | None = rarl(
+        None, "The bodies that the adversary pushes, by name or #index: torso,foot."
+    )
+    axes: str | None = rarl(
+        None, "The axes along which it pushes them, as xz; by default all that can move them."
+    )
+    force: float | None = rarl(None, "The largest force on each body and axis, in N.", POSITIVE)
+    parameters: tuple[str, ...] | None = physical(
+        None,
+        "What the adversary changes, as factors or values and within which bounds: "
+        "'mass[torso]=0.5:2' 'gravity:abs=8:12'.",
+    )
+    rate: float | None = physical(
+        None,
+        "How far each moves in a step at most, as a share of its range; by default the first step "
+        "of an episode sets them all.",
+        {"above": 0, "at_most": 1},
+    )
+
     metrics_every: int = logged(1_000, "Steps between two lines of metrics.", COUNT)
     evaluate_every: int = logged(10_000, "Steps between two evaluations; 0 for none.", NOT_NEGATIVE)
     evaluate_masses: tuple[float, ...] = logged(
@@ -250,7 +283,6 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        make_formulation(self.formulation, self.delta)
         for name, known in SETTINGS.items():
             known.check(name, getattr(self, name))
 
@@ -269,10 +301,12 @@ DEFAULTS: dict[str, Any] = {
 
 
 @functools.cache
-def unused_fields(agent: str | None, solver: str | None) -> dict[str, str]:
-    """The fields that do nothing with this agent and solver, and what they would need."""
+def unused_fields(
+    agent: str | None, solver: str | None, formulation: str = "nr-mdp"
+) -> dict[str, str]:
+    """The fields that do nothing with these choices, and what they would need."""
     solver = None if agent == "sac" else solver
-    lacking = {name: known.lacks(agent, solver) for name, known in SETTINGS.items()}
+    lacking = {name: known.lacks(agent, solver, formulation) for name, known in SETTINGS.items()}
     return {name: needed for name, needed in lacking.items() if needed is not None}
 
 

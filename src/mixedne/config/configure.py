@@ -10,12 +10,16 @@ import re
 import typing
 from collections.abc import Sequence
 from types import UnionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixedne.config import presets
-from mixedne.config.config import Config, derived, unused_fields
+from mixedne.config.config import DETERMINISTIC, SETTINGS, Config, derived, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
-from mixedne.names import AGENTS, CHOICES, PRESETS, SOLVERS
+from mixedne.names import AGENTS, CHOICES, FORMULATIONS, PRESETS, SOLVERS, either
+
+if TYPE_CHECKING:
+    from mixedne.games import Game
+    from mixedne.tasks import Task
 
 MAX_NUMBERS = 1000
 """In a list, as of hidden layers."""
@@ -37,13 +41,50 @@ def configure(
 
     Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither.
     """
-    from mixedne.tasks import JAX_TASKS, resolve_task
+    from mixedne.tasks import resolve_task
 
     for name in overrides:
         check_known("field of the configuration", name, _TYPES)
+    choices = choose(task, agent, solver, formulation, delta, preset)
+    overrides = {name: coerce(name, value) for name, value in overrides.items()}
+    config, default = preset_config(choices, **overrides), preset_config(choices)
+    found, used = resolve_task(config.task), (agent, config.solver, formulation)
+    lacking = {name: f"with {needed}" for name, needed in unused_fields(*used).items()}
+    if config.entropy_coefficient is not None:
+        for name in ("initial_temperature", "target_entropy"):
+            lacking[name] = "with a learned α, without entropy_coefficient"
+    for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():
+        if axis not in found.axes:
+            lacking[name] = f"in a task that has {axis}"
+    for name in overrides:
+        if name in lacking and getattr(config, name) != getattr(default, name):
+            raise InvalidInputError(f"{name} has an effect only {lacking[name]}")
+    game_of(config, found)
+    return config
+
+
+def choose(
+    task: str,
+    agent: str = "ddpg",
+    solver: str | None = None,
+    formulation: str = "nr-mdp",
+    delta: float | None = None,
+    preset: str = "paper",
+) -> tuple[Any, ...]:
+    """The choices in the order of ``CHOICES``, complete and checked."""
+    from mixedne.tasks import JAX_TASKS, resolve_task
+
     check_choice("agent", agent, AGENTS)
     check_choice("preset", preset, PRESETS)
-    delta = coerce("delta", delta) if delta is not None else 0.0 if agent == "sac" else 0.1
+    unused = unused_fields(agent, solver, check_choice("formulation", formulation, FORMULATIONS))
+    if "delta" not in unused:
+        delta = coerce("delta", delta) if delta is not None else 0.0 if agent == "sac" else 0.1
+    elif delta is not None:
+        raise InvalidInputError(f"delta has an effect only with {unused['delta']}")
+    elif agent not in DETERMINISTIC:
+        raise InvalidInputError(
+            f"{agent} takes no {formulation}: that needs {either(DETERMINISTIC)}"
+        )
     if agent == "sac":
         if solver is not None:
             raise InvalidInputError(f"sac takes no solver, so not {solver!r}")
@@ -56,20 +97,16 @@ def configure(
         raise InvalidInputError(
             f"vpg plays in tasks that are written in JAX, such as {JAX_TASKS[0]}, not in {found.id}"
         )
-    choices = (found.id, agent, solver, formulation, delta, preset)
-    overrides = {name: coerce(name, value) for name, value in overrides.items()}
-    config, default = preset_config(choices, **overrides), preset_config(choices)
-    lacking = {n: f"with {needed}" for n, needed in unused_fields(agent, solver).items()}
-    if config.entropy_coefficient is not None:
-        for name in ("initial_temperature", "target_entropy"):
-            lacking[name] = "with a learned α, without entropy_coefficient"
-    for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():
-        if axis not in found.axes:
-            lacking[name] = f"in a task that has {axis}"
-    for name in overrides:
-        if name in lacking and getattr(config, name) != getattr(default, name):
-            raise InvalidInputError(f"{name} has an effect only {lacking[name]}")
-    return config
+    return found.id, agent, solver, formulation, delta, preset
+
+
+def game_of(config: Config, task: "Task") -> "Game":
+    """The configuration's game, in that task: ``InvalidInputError`` if there is none."""
+    from mixedne.games import make_game
+
+    names = (name for name, known in SETTINGS.items() if known.formulations)
+    settings = {name: getattr(config, name) for name in names}
+    return make_game(task, config.formulation, **settings)
 
 
 def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
@@ -77,9 +114,10 @@ def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
 
     Of the task it looks at the name alone.
     """
-    task, agent, solver, _, delta, preset = choices
+    task, agent, solver, formulation, delta, preset = choices
     values = dict(zip(CHOICES, choices, strict=True))
     values |= presets.preset_values(agent, preset, task_name(task))
+    values |= presets.game_values(formulation, task_name(task))
     if solver is not None:
         fallback = presets.FALLBACK[agent]
         chosen = presets.table_values(agent, task_name(task), delta, solver) or fallback

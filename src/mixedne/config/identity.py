@@ -16,7 +16,7 @@ from typing import Any
 
 from mixedne.config.config import DEFAULTS, SETTINGS, Config, derived, unused_fields
 from mixedne.config.configure import coerce, preset_config
-from mixedne.names import AGENTS, CHOICES
+from mixedne.names import AGENTS, CHOICES, FORMULATIONS
 
 WITHOUT_RESULT = tuple(name for name, known in SETTINGS.items() if known.changes == "nothing")
 """Fields that change no result: runs that differ in them alone are the same."""
@@ -62,10 +62,11 @@ def settings(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unused(fields: Mapping[str, Any]) -> Mapping[str, str]:
     """The fields without effect; none are known for an agent from elsewhere."""
-    agent, solver = (fields.get(name, DEFAULTS[name]) for name in ("agent", "solver"))
-    if not isinstance(agent, str) or agent not in AGENTS:
+    choices = (fields.get(name, DEFAULTS[name]) for name in ("agent", "solver", "formulation"))
+    agent, solver, formulation = (it if isinstance(it, str) else None for it in choices)
+    if agent not in AGENTS:
         return {}
-    return unused_fields(agent, solver if isinstance(solver, str) else None)
+    return unused_fields(agent, solver, formulation if formulation in FORMULATIONS else "nr-mdp")
 
 
 def to_json(config: Config) -> dict[str, Any]:
@@ -91,7 +92,8 @@ def command(config: Config) -> str:
             for name in names
             if name not in CHOICES and getattr(config, name) != getattr(default, name)
         }
-    needless = ("task", *(("solver", "formulation", "delta") if config.solver is None else ()))
+    needless = ["task", *(["delta"] if config.delta is None else [])]
+    needless += ["solver", "formulation", "delta"] if config.solver is None else []
     named = [name for name in (*CHOICES, "steps", "seed") if name not in needless]
     given = [name for name in SETTINGS if name in named or name in changes]
     flags = [word for name in given for word in _flag(name, getattr(config, name))]
@@ -109,7 +111,8 @@ def _flag(name: str, value: Any) -> list[str]:
 
 def run_name(fields: Mapping[str, Any]) -> str:
     """A name for the run of a configuration, given as JSON or as a dictionary has it."""
-    delta = None if fields["solver"] is None else f"delta{fields['delta']:g}"
+    is_shared = fields["solver"] is not None and fields["delta"] is not None
+    delta = f"delta{fields['delta']:g}" if is_shared else None
     words = [fields["agent"], fields["solver"], fields["formulation"], delta, fields["preset"]]
     told = [word for word in words if word not in (None, "nr-mdp", "paper")]  # the defaults apart
     return "-".join([re.sub("[/:]", "_", fields["task"]), *told, f"seed{fields['seed']}"])

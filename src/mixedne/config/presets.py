@@ -35,10 +35,13 @@ EXPLORATION: dict[str, dict[float, dict[str, list[float]]]] = {
 """By agent, δ and task: what the grid search chose."""
 
 
-def table_values(agent: str, task: str, delta: float, solver: str) -> dict[str, float] | None:
+def table_values(
+    agent: str, task: str, delta: float | None, solver: str
+) -> dict[str, float] | None:
     """What the search chose for a task (``Hopper``, no version); None outside the tables."""
     for printed, table in EXPLORATION.get(agent, {}).items():
-        if abs(delta - printed) <= 1e-9 and task in table and solver in SOLVERS:
+        is_printed = delta is not None and abs(delta - printed) <= 1e-9
+        if is_printed and task in table and solver in SOLVERS:
             cells = zip(_TABLES[agent]["columns"], table[task], strict=True)
             values = {name: value for (column, name), value in cells if column == solver}
             if printed == 0 and solver == "mixedne-ld":
@@ -55,6 +58,11 @@ def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
     for kind in ("common", "unprinted", preset, f"{preset}-{task}"):
         values |= _TABLES[agent].get(kind, {})
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+
+
+def game_values(formulation: str, task: str) -> dict[str, Any]:
+    """What a formulation sets by default in a task."""
+    return dict(_TABLES.get(formulation, {}).get(task, {}))
 
 
 def rows() -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.evaluation.onnx import load_onnx
 from mixedne.files import read_json
+from mixedne.names import STRENGTHS
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 
@@ -30,6 +31,7 @@ PROVENANCE = {
     "solver": str,
     "formulation": str,
     "delta": float,
+    "strength": float,
     "preset": str,
     "train_seed": int,
     "steps": int,
@@ -150,7 +152,8 @@ def _read_provenance(config: Path) -> dict[str, Any]:
     try:
         if "agent" not in said:
             raise ValueError("a file of another kind")
-        return _as_provenance({**said, "train_seed": said.get("seed")})
+        strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
+        return _as_provenance({**said, "strength": strength, "train_seed": said.get("seed")})
     except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 

@@ -28,7 +28,7 @@ from mixedne.shifts import is_nominal, shift_axes
 TASK = ("task", "task_version")
 """The columns that name a task."""
 
-METHOD = ("agent", "solver", "formulation", "delta", "preset")
+METHOD = ("agent", "solver", "formulation", "delta", "strength", "preset")
 """The columns that name a method; its runs on a task differ by training seed alone."""
 
 SEED = "train_seed"

@@ -150,8 +150,11 @@ def _warn_of_no_checksum() -> None:
 def _current_columns(table: pl.DataFrame) -> pl.DataFrame:
     """A table as it was read, with the columns of today; others are dropped.
 
-    Older tables have texts instead of a column for each body and geom that is shifted by itself.
+    Older tables have texts instead of a column for each body and geom that is shifted by itself,
+    and δ alone for the adversary's strength.
     """
+    if "strength" not in table.columns:
+        table = table.with_columns(strength="delta")
     for former, parameter in _FORMER.items():
         if former not in table.columns:
             continue

@@ -1,7 +1,7 @@
 """Shifts of the physics: written into a MuJoCo model, read back, and what they change."""
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import mujoco
@@ -66,36 +66,74 @@ def _wanted(
     entry: Parameter, physics: Physics, nominal: mujoco.MjModel, shift: Shift
 ) -> tuple[Array, list[Array]]:
     """The factor on each element, and the numbers that the parameter's arrays must hold."""
-    arrays = physics.arrays(nominal)
+    numbers = dict(shift.values)
+    own = [axis for axis in numbers if axis.parameter == entry.name]
+    return _resolve(entry, physics, nominal, own)([numbers[axis] for axis in own])
+
+
+def parameter_writer(
+    nominal: mujoco.MjModel, axes: Sequence[Axis]
+) -> Callable[[mujoco.MjModel, Array], None]:
+    """What writes numbers along these axes into a copy of a model, cheaply, again and again.
+
+    Nothing is verified, and masses change alone, as in mode ``reference``.
+    """
+    parts = []
+    for entry, physics in PHYSICAL:
+        own = [i for i, axis in enumerate(axes) if axis.parameter == entry.name]
+        if own := sorted(own, key=lambda i: axes[i].order):  # as a shift has them
+            parts.append((physics, own, _resolve(entry, physics, nominal, [axes[i] for i in own])))
+
+    def write(model: mujoco.MjModel, values: Array) -> None:
+        for physics, own, wanted_at in parts:
+            _, wanted = wanted_at(values[own])
+            for array, numbers in zip(physics.arrays(model), wanted, strict=True):
+                array[...] = numbers
+
+    return write
+
+
+def _resolve(
+    entry: Parameter, physics: Physics, nominal: mujoco.MjModel, axes: Sequence[Axis]
+) -> Callable[[Iterable[float]], tuple[Array, list[Array]]]:
+    """For axes of one parameter: from a number along each, what :func:`_wanted` says."""
+    arrays = [np.array(array) for array in physics.arrays(nominal)]
     rows = np.arange(len(arrays[0])) if physics.element is None else physics.element(nominal)
-    factors = np.ones(_count(nominal, entry.target) if entry.target else 1)
-    values = {}
-    for axis, value in shift.values:
-        if axis.parameter != entry.name:
-            continue
-        elements = range(len(factors)) if axis.target is None else [find_element(nominal, axis)]
-        if axis.absolute:
-            for element in elements:
-                before = physics.get_value(arrays[0][rows == element])
-                factors[element] = value / before if before else 1.0
-                values[element] = value
-        else:
-            factors[elements] *= value
-    wanted = [array * factors[rows].reshape(-1, *[1] * (array.ndim - 1)) for array in arrays]
-    for element, value in values.items():
-        exact = wanted[0][rows == element]
-        physics.set_value(exact, value)
-        wanted[0][rows == element] = exact
-    return factors, wanted
+    count = _count(nominal, entry.target) if entry.target else 1
+    elements = [range(count) if a.target is None else [find_element(nominal, a)] for a in axes]
+    given = {i for own, a in zip(elements, axes, strict=True) if a.absolute for i in own}
+    before = {i: physics.get_value(arrays[0][rows == i]) for i in given}
+
+    def wanted_at(values: Iterable[float]) -> tuple[Array, list[Array]]:
+        factors, exact = np.ones(count), {}
+        for axis, own, value in zip(axes, elements, values, strict=True):
+            if axis.absolute:
+                for element in own:
+                    factors[element] = value / before[element] if before[element] else 1.0
+                    exact[element] = value
+            else:
+                factors[own] *= value
+        wanted = [array * factors[rows].reshape(-1, *[1] * (array.ndim - 1)) for array in arrays]
+        for element, value in exact.items():
+            part = wanted[0][rows == element]
+            physics.set_value(part, value)
+            wanted[0][rows == element] = part
+        return factors, wanted
+
+    return wanted_at
 
 
 def find_element(model: mujoco.MjModel, axis: Axis) -> int:
     """Which body, geom, joint or actuator of the model an axis is applied to."""
-    kind, target = str(axis.entry.target), str(axis.target)
+    return find_part(model, str(axis.entry.target), str(axis.target))
+
+
+def find_part(model: mujoco.MjModel, kind: str, target: str) -> int:
+    """Which body, geom, joint or actuator of the model has this name or ``#index``."""
     count = _count(model, kind)
     if target.startswith("#"):
         if not (target[1:].isdecimal() and int(target[1:]) < count):
-            raise InvalidInputError(f"{axis}: there are only the {kind} #0 to #{count - 1}")
+            raise InvalidInputError(f"{kind} must be a name or #0 to #{count - 1}, not {target}")
         return int(target[1:])
     names = {getattr(model, kind)(i).name: i for i in range(count)}
     return names[check_choice(kind, target, [name for name in names if name])]
@@ -152,12 +190,10 @@ def _change_of_motion(model: mujoco.MjModel, other: mujoco.MjModel) -> float:
     for bodies whose inertia MuJoCo precomputes.
     """
     can_touch = len(frictional_pairs(model, least_dimension=1)) > 0
-    rng = np.random.default_rng(0)
-    states = [(rng.normal(size=model.nv), rng.uniform(-1, 1, model.nu)) for _ in range(STATES)]
     largest = 0.0
     for field in ("qacc_smooth", "M") if can_touch else ("qacc_smooth",):
         first, second = (
-            np.array([_at_state(each, field, *state) for state in states])
+            np.array([np.array(getattr(data, field)) for data in random_states(each)])
             for each in (model, other)
         )
         size = np.abs(second).max(axis=0)
@@ -168,12 +204,15 @@ def _change_of_motion(model: mujoco.MjModel, other: mujoco.MjModel) -> float:
     return largest
 
 
-def _at_state(model: mujoco.MjModel, field: str, velocity: Array, control: Array) -> Array:
-    data = mujoco.MjData(model)
-    mujoco.mj_integratePos(model, data.qpos, velocity, 0.3)
-    data.qvel[:], data.ctrl[:] = SPEED * velocity, control
-    mujoco.mj_forward(model, data)
-    return np.array(getattr(data, field))
+def random_states(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
+    """A few states with random positions, speeds and controls, the same for models alike."""
+    rng = np.random.default_rng(0)
+    for _ in range(STATES):
+        data, velocity = mujoco.MjData(model), rng.normal(size=model.nv)
+        mujoco.mj_integratePos(model, data.qpos, velocity, 0.3)
+        data.qvel[:], data.ctrl[:] = SPEED * velocity, rng.uniform(-1, 1, model.nu)
+        mujoco.mj_forward(model, data)
+        yield data
 
 
 def _bytes(model: mujoco.MjModel) -> bytes:

@@ -96,7 +96,8 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     Choices that mean nothing together are left out, because they would repeat a run, and so is an
     override that an agent and solver do not use; one that no run uses is refused.
     """
-    unused = [unused_fields(*both) for both in itertools.product(block.agents, block.solvers)]
+    choices = itertools.product(block.agents, block.solvers, block.formulations)
+    unused = [unused_fields(*each) for each in choices]
     for name, _ in block.overrides:
         if all(name in names for names in unused):
             raise InvalidInputError(
@@ -108,9 +109,10 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
         agent, preset, delta, formulation, solver = chosen
         if agent == "sac":
             solver, delta = None, 0.0
-        choice: dict[str, Any] = {"agent": agent, "solver": solver, "delta": delta}
-        choice |= {"preset": preset, "formulation": formulation if delta else "nr-mdp"}
-        useless = unused_fields(agent, solver)
+        formulation = formulation if delta else "nr-mdp"
+        useless = unused_fields(agent, solver, formulation)
+        choice: dict[str, Any] = {"agent": agent, "solver": solver, "formulation": formulation}
+        choice |= {"preset": preset, "delta": None if "delta" in useless else delta}
         used = {name: values for name, values in block.overrides if name not in useless}
         for values in itertools.product(*used.values()):
             overrides = dict(zip(used, values, strict=True))

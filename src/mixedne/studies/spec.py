@@ -8,10 +8,10 @@ error is one sentence that begins with the place in the file.
 import contextlib
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
@@ -26,9 +26,9 @@ MAX_SEEDS = 100_000
 """More are taken for a mistake."""
 
 OVERRIDES = {
-    field.name: isinstance(field.default, tuple)
-    for field in fields(Config)
-    if field.name not in (*CHOICES, "seed", "steps")
+    name: "tuple" in str(kind)
+    for name, kind in get_type_hints(Config).items()
+    if name not in (*CHOICES, "seed", "steps")
 }
 """Fields that a study can override, and whether their values are lists."""
 

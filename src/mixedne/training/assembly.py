@@ -10,20 +10,21 @@ import optax
 from mixedne import optimizers, solvers
 from mixedne.agents import DDPG, SAC, VPG
 from mixedne.agents.networks import network_tensors
-from mixedne.config import Config
-from mixedne.games import make_formulation
+from mixedne.config import Config, game_of
+from mixedne.games import Box
 from mixedne.policies import Policy, PolicySpec
 from mixedne.solvers import ExtraArgs, Oracle, Solver
-from mixedne.tasks import Task, toy
+from mixedne.tasks import Task, resolve_task, toy
 from mixedne.training.collection import Normaliser
 from mixedne.types import Players, World
 
 
 def make_agent(config: Config, task: Task) -> DDPG | SAC:
     """The off-policy agent of the configuration."""
-    sizes = task.observation_size, task.action_size
+    game = game_of(config, task)
+    sizes = game.observation_size, task.action_size
     if config.agent != "sac":
-        return DDPG(*sizes, **_settings(DDPG, config))
+        return DDPG(*sizes, game=game, **_settings(DDPG, config))
     settings = _settings(SAC, config) | {
         "alpha_learning_rate": config.eta,
         "initial_alpha": config.initial_temperature,
@@ -34,7 +35,8 @@ def make_agent(config: Config, task: Task) -> DDPG | SAC:
 
 def make_vpg(config: Config) -> VPG:
     """The agent of a configuration for VPG; toy is the only task in JAX."""
-    return VPG(toy_world(), layer_norm=config.actor_layer_norm, **_settings(VPG, config))
+    game = game_of(config, resolve_task(config.task))
+    return VPG(toy_world(), game, layer_norm=config.actor_layer_norm, **_settings(VPG, config))
 
 
 def toy_world(rho: float = toy.NOMINAL_RHO) -> World:
@@ -74,29 +76,32 @@ def make_policies(
     config: Config, task: Task, head: str, players: Players, normaliser: Normaliser | None = None
 ) -> Players:
     """The players as policies that act by themselves; None for an adversary that is not there."""
-    scaling: dict[str, Any] = {}
-    if normaliser is not None and config.normalise_observations:
-        scaling = {"normaliser.mean": normaliser.mean, "normaliser.scale": normaliser.scale}
-    spec = PolicySpec(
-        observation_size=task.observation_size,
-        action_low=tuple(task.action_low.tolist()),
-        action_high=tuple(task.action_high.tolist()),
-        hidden=config.hidden,
-        activation=config.activation,
-        head=head,
-        layer_norm=config.actor_layer_norm,
-        normaliser=config.normalise_observations,
-        task=task.id,
-    )
-    return Players(
-        *(None if x is None else Policy(spec, network_tensors(x) | scaling) for x in players)
-    )
+    game = game_of(config, task)
+
+    def policy(network: Any, seen: int, box: Box | None) -> Policy | None:
+        if network is None or box is None:
+            return None
+        spec = PolicySpec(
+            observation_size=seen,
+            action_low=tuple(box.low.tolist()),
+            action_high=tuple(box.high.tolist()),
+            hidden=config.hidden,
+            activation=config.activation,
+            head=head,
+            layer_norm=config.actor_layer_norm,
+            normaliser=config.normalise_observations,
+            task=task.id,
+        )
+        scaling: dict[str, Any] = {}
+        if normaliser is not None and config.normalise_observations:
+            named = normaliser._asdict().items()
+            scaling = {f"normaliser.{name}": part[:seen] for name, part in named}
+        return Policy(spec, network_tensors(network) | scaling)
+
+    return Players(*map(policy, players, game.sees, game.boxes))
 
 
 def _settings(agent: type[DDPG | SAC | VPG], config: Config) -> dict[str, Any]:
     """An agent's settings: the fields of the configuration that have the same names."""
     shared = {field.name for field in dataclasses.fields(agent)} & vars(config).keys()
-    settings = {name: getattr(config, name) for name in shared}
-    if "formulation" in shared:
-        settings["formulation"] = make_formulation(config.formulation, config.delta)
-    return settings
+    return {name: getattr(config, name) for name in shared}

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.config import Config
+from mixedne.config import Config, game_of
 from mixedne.errors import InvalidInputError
-from mixedne.games import make_formulation
+from mixedne.games import Game, make_game_env
 from mixedne.policies import Policy
-from mixedne.tasks import Task, from_unit, make_env
+from mixedne.tasks import Task, from_unit
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, episode_seed, generator
 from mixedne.types import Players
@@ -74,24 +74,23 @@ class Episode:
 
     number: int = 0
     total_reward: float = 0.0
-    actions: list[Array] = field(default_factory=list)  # since the reset, in the task's units
+    actions: list[Array] = field(default_factory=list)  # executed since the reset, in their units
 
 
-def transition_layout(config: Config, task: Task) -> Layout:
+def transition_layout(game: Game) -> Layout:
     """The columns of a stored transition: both players' actions and the executed one, among others.
 
-    Without an adversary the agent's action is the executed one and is not stored twice.
+    Where the executed action holds all of the players' actions, they are not stored twice.
     """
-    formulation, size = make_formulation(config.formulation, config.delta), task.action_size
-    apart = {"agent_action": size, "adversary_action": formulation.adversary_size(size)}
+    apart = {f"{player}_action": size for player, size in game.sizes._asdict().items()}
     return Layout(
         {
-            "observation": task.observation_size,
-            **(apart if formulation.has_adversary else {}),
-            "action": formulation.critic_size(size),
+            "observation": game.observation_size,
+            **(apart if sum(game.sizes) > game.executed.size else {}),
+            "action": game.executed.size,
             "reward": 1,
             "terminated": 1,
-            "next_observation": task.observation_size,
+            "next_observation": game.observation_size,
         }
     )
 
@@ -106,12 +105,12 @@ class Experience:
     def __init__(self, config: Config, task: Task, replay_path: Path | None) -> None:
         """Make the environment; ``start`` or ``restore`` makes the rest."""
         self._config, self._task, self._path = config, task, replay_path
-        self._formulation = make_formulation(config.formulation, config.delta)
-        self._box = [x.astype(np.float32) for x in (task.action_low, task.action_high)]
-        self.layout = transition_layout(config, task)
-        self._env = make_env(task)
+        self._game = game_of(config, task)
+        self._box = [end.astype(np.float32) for end in self._game.executed]
+        self.layout = transition_layout(self._game)
+        self._env = make_game_env(task, self._game)
         self.episode = Episode()
-        self._observation: Array = np.zeros(task.observation_size, np.float32)
+        self._observation: Array = np.zeros(self._game.observation_size, np.float32)
         self.moments = RunningMoments.empty(task.observation_size)
         self.replay: Replay | None = None  # between the start of a run and its end
         self.largest_reward = 0.0
@@ -131,8 +130,16 @@ class Experience:
         rewards = np.abs(rows[:, self.layout.columns["reward"]])
         self.largest_reward = max(self.largest_reward, float(rewards.max()))
         if config.normalise_observations:
-            self.moments = self.moments.update(rows[:, self.layout.columns["observation"]])
+            seen = rows[:, self.layout.columns["observation"]]
+            self.moments = self.moments.update(seen[:, : self._task.observation_size])
         return ended
+
+    @property
+    def normaliser(self) -> Normaliser:
+        """Of the task's observations; what a game shows beside them is scaled already."""
+        mean, scale = self.moments.scaling()
+        own = np.ones(self._game.unseen, np.float32)
+        return Normaliser(np.append(mean, 0 * own), np.append(scale, own))
 
     @np.errstate(over="ignore")  # of float32: _step looks for it
     def play(
@@ -143,7 +150,7 @@ class Experience:
         finished = []
         for row, normals, uniforms, chance in zip(rows, *self._draws(count, cycle), strict=True):
             a, b = self._actions(policies, normals, uniforms if at_random else None)
-            executed = np.asarray(self._formulation.execute(a, b, chance), np.float32)
+            executed = np.asarray(self._game.execute(a, b, chance), np.float32)
             if ended := self._step(row, a, b, executed):
                 finished.append(ended)
         return rows, finished
@@ -163,7 +170,7 @@ class Experience:
         tensors: dict[str, NDArray[Any]] = {
             "moments.mean": self.moments.mean,
             "moments.squares": self.moments.squares,
-            "episode.actions": actions.reshape(-1, self._task.action_size),
+            "episode.actions": actions.reshape(-1, self._game.executed.size),
         }
         notes: dict[str, Any] = {
             "observations": self.moments.count,
@@ -196,9 +203,9 @@ class Experience:
             self.replay.close()
 
     def _draws(self, count: int, cycle: int) -> tuple[Array, Array, NDArray[np.float64]]:
-        """Per step: normals and uniforms for both players, and a chance for the formulation."""
+        """Per step: normals and uniforms for both players, and a chance for the game."""
         random = generator(self._config.seed, Stream.EXPLORATION, cycle)
-        shape = (count, 2, self._task.action_size)
+        shape = (count, 2, max(self._game.sizes))
         normals = random.standard_normal(shape, np.float32)
         uniforms = random.uniform(-1, 1, shape).astype(np.float32)
         return normals, uniforms, random.random(count)
@@ -209,12 +216,13 @@ class Experience:
         def act(policy: Policy | None, i: int) -> Any:
             if policy is None:
                 return None
+            size, seen = self._game.sizes[i], self._observation[: self._game.sees[i]]
             if uniforms is not None:
-                return uniforms[i]
+                return uniforms[i, :size]
             if policy.is_stochastic:
-                return policy.unit(self._observation, normals[i])
-            noise = np.float32(self._config.sigma) * normals[i]
-            return (policy.unit(self._observation) + noise).clip(-1.0, 1.0)
+                return policy.unit(seen, normals[i, :size])
+            noise = np.float32(self._config.sigma) * normals[i, :size]
+            return (policy.unit(seen) + noise).clip(-1.0, 1.0)
 
         return [act(policy, i) for i, policy in enumerate(policies)]
 
@@ -223,7 +231,7 @@ class Experience:
         episode, action = self.episode, from_unit(executed, *self._box)
         observation, reward, terminated, truncated, _ = self._env.step(action)
         after = np.asarray(observation, np.float32)
-        apart = () if b is None else (a, b)  # in the order of transition_layout:
+        apart = (a, b) if "agent_action" in self.layout.sizes else ()  # as in transition_layout:
         row[:] = np.concatenate([self._observation, *apart, executed, [reward, terminated], after])
         if not np.isfinite(row).all():
             what = "an observation" if np.isfinite(np.float32(reward)) else f"the reward {reward}"

@@ -77,8 +77,9 @@ def train(
       task: what to learn, e.g. ``"Hopper-v5"``.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
-      formulation: ``nr-mdp`` or ``pr-mdp``.
-      delta: δ, the adversary's share; 0.1 by default, 0 for the one-player agent.
+      formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
+      delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 for the one-player
+        agent.
       preset: ``paper`` or ``authors``: where the other settings come from.
       steps: environment steps; for VPG, outer steps.
       seed: fixes the whole run.

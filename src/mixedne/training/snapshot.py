@@ -39,8 +39,10 @@ def is_finite(tensors: dict[str, NDArray[Any]]) -> bool:
     return all(np.isfinite(array).all() for array in tensors.values() if array.dtype.kind == "f")
 
 
-def tree_distance(a: PyTree, b: PyTree) -> float:
-    """The Euclidean distance of two trees of the same shapes."""
+def tree_distance(a: PyTree, b: PyTree) -> float | None:
+    """The Euclidean distance of two trees; None if they have not the same shapes."""
+    if jax.tree.map(np.shape, a) != jax.tree.map(np.shape, b):
+        return None
     pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
     return float(np.sqrt(sum(np.square(np.asarray(x) - np.asarray(y)).sum() for x, y in pairs)))
 

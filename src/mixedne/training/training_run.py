@@ -152,7 +152,7 @@ class TrainingRun:
     def inputs(self) -> RunInputs:
         """What the updater needs; the state is used up by it."""
         seen = self.experience
-        own = () if seen is None else (seen.replay, seen.moments.scaling())
+        own = () if seen is None else (seen.replay, seen.normaliser)
         return RunInputs(self.config, self.state, *own)
 
     def take(self, state: SolverState, metrics: Sequence[UpdateMetrics], updates: int) -> None:
@@ -173,7 +173,7 @@ class TrainingRun:
     def policies(self) -> Players:
         """The players as they are now."""
         if self._policies is None:
-            normaliser = None if self.experience is None else self.experience.moments.scaling()
+            normaliser = None if self.experience is None else self.experience.normaliser
             head, players = self._updater.agent.policy_head, self.state.players
             try:
                 self._policies = make_policies(self.config, self.task, head, players, normaliser)
@@ -244,7 +244,7 @@ class TrainingRun:
             **critic,
             "agent_gradient_norm": mean("agent_gradient_norm", "moves"),
             "adversary_gradient_norm": versus,
-            "player_distance": None if adversary is None else tree_distance(agent, adversary),
+            "player_distance": tree_distance(agent, adversary),
         }
         self._writer.write(line)
         self._line, self._means = line, MetricMeans()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mixedne.agents import Agent, Batches, Transition
 from mixedne.agents.base import batch_at
-from mixedne.config import Config
+from mixedne.config import Config, game_of
 from mixedne.config.identity import LANES
 from mixedne.optimizers.langevin import normals_from_bits
 from mixedne.schedules import thermal_noise, warmup_steps
@@ -118,7 +118,7 @@ class OffPolicyUpdater:
     def __init__(self, config: Config, agent: Agent | None = None) -> None:
         """For the configuration's agent, if no other is given; compiles at the first call."""
         task = resolve_task(config.task)
-        layout = transition_layout(config, task)
+        layout = transition_layout(game_of(config, task))
         self._config = config
         self.agent: Agent = agent or make_agent(config, task)
         self._make_solver = functools.partial(make_solver, config)

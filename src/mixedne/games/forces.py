@@ -1,0 +1,82 @@
+"""RARL: an adversary that pushes bodies of the robot (Pinto et al. 2017).
+
+Its action is a force, in newtons, for each body and axis; MuJoCo applies it at the body's centre of
+mass (``xfrc_applied``) during the step, and the next step has forces of its own. Gymnasium's Ant
+and Humanoid observe external forces on their bodies and pay for them (``cfrc_ext``). MuJoCo counts
+pushes among these, and so it stays: the agent feels them as it feels a contact.
+"""
+
+import functools
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedne.errors import InvalidInputError, check_number
+from mixedne.games.game import Box, Game, joint_game
+from mixedne.shifts.model import find_part, random_states
+from mixedne.tasks import Task
+from mixedne.tasks.registry import nominal_model
+
+AXES = "xyz"
+
+
+def force_game(task: Task, bodies: str | None, axes: str | None, force: float | None) -> Game:
+    """Forces of at most ``force`` newtons along ``axes`` on ``bodies``, as in "torso,foot".
+
+    Without ``axes``, all that can move every one of the bodies.
+    """
+    if not task.has_model:
+        raise InvalidInputError(f"{task.id} has no MuJoCo model whose bodies could be pushed")
+    if bodies is None or force is None:
+        raise InvalidInputError(f"rarl needs bodies and force for {task.id}: it has no default")
+    check_number("force", force, above=0)
+    model, _ = nominal_model(task)
+    names = bodies.split(",")
+    places = [find_part(model, "body", name) for name in names]
+    if len(set(places)) < len(places):
+        raise InvalidInputError(f"bodies must differ from each other, not {bodies}")
+    moving = {name: moving_axes(model, place) for name, place in zip(names, places, strict=True)}
+    chosen = axes or "".join(a for a in AXES if all(a in able for able in moving.values()))
+    if set(chosen) - set(AXES) or len(set(chosen)) < len(chosen):
+        raise InvalidInputError(f"axes must be some of x, y and z, as in xz, not {chosen!r}")
+    for name, able in moving.items():
+        if useless := [axis for axis in chosen or AXES if axis not in able]:
+            raise InvalidInputError(
+                f"axes must be able to move {task.id}, and a force on the body {name} cannot "
+                f"along {', '.join(useless)}"
+            )
+    where = np.ix_(places, [AXES.index(axis) for axis in chosen])
+    reach = np.full(len(places) * len(chosen), float(force))
+    wrap = functools.partial(PushedEnv, where=where, agent_size=task.action_size)
+    return joint_game("rarl", float(force), task, Box(-reach, reach), wrap)
+
+
+def moving_axes(model: mujoco.MjModel, body: int) -> str:
+    """Along which of x, y and z a force at the body's centre of mass can move the robot.
+
+    That is where Jᵀ f, the generalised force, does not vanish in every one of a few random states.
+    """
+    jacobian, largest = np.zeros((3, model.nv)), np.zeros(3)
+    for data in random_states(model):
+        mujoco.mj_jacBodyCom(model, data, jacobian, None, body)
+        largest = np.maximum(largest, np.abs(jacobian).max(axis=1, initial=0))
+    return "".join(axis for axis, size in zip(AXES, largest, strict=True) if size > 1e-9)
+
+
+class PushedEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Takes the agent's action, followed by a force for each body and axis."""
+
+    def __init__(self, env: gym.Env[Any, Any], where: Any, agent_size: int) -> None:
+        """``where``: the places of the forces in ``xfrc_applied``."""
+        super().__init__(env)
+        self._where, self._agent_size = where, agent_size
+        self._shape = len(where[0]), where[1].size
+
+    def step(self, action: NDArray[np.floating]) -> Any:
+        """The task's step, during which the forces act."""
+        force = action[self._agent_size :].reshape(self._shape)
+        self.unwrapped.data.xfrc_applied[self._where] = force  # type: ignore[attr-defined]
+        return self.env.step(action[: self._agent_size])
