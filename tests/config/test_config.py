@@ -217,7 +217,7 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),
         ({"formulation": "rarl"}, "the formulation rarl is not there yet"),
         ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
-        ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam"),
+        ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam, adamw"),
         ({"task": "Hoper-v5"}, "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
         ({"gama": 0.9}, "there is no field of the configuration 'gama'; did you mean 'gamma'"),
         ({"qqq": 0.9}, "there is no field of the configuration 'qqq'; there are task, agent, "),
@@ -277,7 +277,7 @@ def test_settings_without_effect_are_refused(
     configure(task, agent=agent, **field)
 
 
-OPTIONAL = ("target_entropy", "entropy_coefficient", "clip_gradient")
+OPTIONAL = ("target_entropy", "entropy_coefficient", "clip_gradient", "critic_hidden")
 
 WRONG_TYPES: dict[type, list[Any]] = {
     bool: [1, "yes", None],
@@ -292,7 +292,8 @@ WRONG_TYPES: dict[type, list[Any]] = {
 def test_values_of_another_type_are_refused(field: str) -> None:
     agent = "sac" if SETTINGS[field].agents == ("sac",) else "ddpg"
     kind = type(getattr(configure(PENDULUM, agent=agent), field))
-    wrong = WRONG_TYPES[float if kind is type(None) else kind]
+    unset = tuple if field == "critic_hidden" else float
+    wrong = WRONG_TYPES[unset if kind is type(None) else kind]
     for value in wrong:
         if value is None and field in (*OPTIONAL, "solver", "delta"):
             continue  # none given
@@ -300,7 +301,7 @@ def test_values_of_another_type_are_refused(field: str) -> None:
             configure(**{"task": PENDULUM, "agent": agent, field: value})
 
 
-LISTS = ("evaluate_masses", "evaluate_rhos")
+LISTS = ("evaluate_masses", "evaluate_rhos", "critic_hidden")
 SHARES = ("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos")
 POSITIVE = (
     *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
@@ -313,7 +314,7 @@ NOT_NEGATIVE = (
 COUNTS = (
     *("steps", "batch_size", "replay_size", "inner_max", "collect_steps", "updates"),
     *("policy_delay", "metrics_every", "evaluate_episodes", "checkpoint_every", "critics"),
-    *("inner_steps", "horizon", "trajectories"),
+    *("inner_steps", "horizon", "trajectories", "critic_hidden"),
 )
 COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "seed")
 
@@ -362,6 +363,7 @@ def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObjec
         {"agent": "td3", "sigma": 0.3, "target_noise": 0.01},
         {"agent": "sac", "preset": "authors", "entropy_coefficient": None},
         {"inner": "coupled", "steps": 1000},
+        {"critic_hidden": (32, 16), "critic_optimizer": "adamw", "critic_weight_decay": 0.01},
     ],
 )
 def test_the_command_makes_the_same_run(overrides: dict[str, Any]) -> None:

@@ -86,13 +86,15 @@ class ActorCritic(ABC):
     action_size: int
     _: KW_ONLY
     hidden: Sequence[int] = (64, 64)
+    critic_hidden: Sequence[int] | None = None  # as hidden unless given
     activation: str = "tanh"
     actor_layer_norm: bool = False
     critic_layer_norm: bool = False
     gamma: float = 0.99
     tau: float = 0.999  # τ, the share of the target networks that an update keeps
+    critic_optimizer: str = "adam"  # or adamw
     critic_learning_rate: float = 1e-3
-    critic_weight_decay: float = 0.0  # an L2 penalty on the critic's loss
+    critic_weight_decay: float = 0.0  # λ: with Adam, of an L2 penalty on the critic's loss
 
     @abstractmethod
     def next_values(self, state: Any, observations: jax.Array, normals: Any) -> jax.Array:
@@ -124,9 +126,7 @@ class ActorCritic(ABC):
             return critic_loss(values, target).mean(), values[0].mean()
 
         (error, value), gradients = jax.value_and_grad(loss, has_aux=True)(state.critics)
-        steps, moments = self.critic_optimizer.update(
-            gradients, state.critic_optimizer, state.critics
-        )
+        steps, moments = self.optimizer.update(gradients, state.critic_optimizer, state.critics)
         critics = optax.apply_updates(state.critics, steps)
         found = {"critic_loss": error, "value": value, "target": target.mean()}
         sums = {name: carry.sums[name] + found[name] for name in found}
@@ -135,7 +135,7 @@ class ActorCritic(ABC):
 
     def init_critics(self, key: jax.Array, count: int, action_size: int) -> tuple[Network, ...]:
         """So many critics Q_i(s, a), each with weights of its own."""
-        sizes = (self.observation_size + action_size, *self.hidden, 1)
+        sizes = (self.observation_size + action_size, *(self.critic_hidden or self.hidden), 1)
         keys = jax.random.split(key, count)
         return tuple(init_network(k, sizes, layer_norm=self.critic_layer_norm) for k in keys)
 
@@ -144,8 +144,10 @@ class ActorCritic(ABC):
         return apply_network(phi, jnp.concatenate([s, a]), self.activation)[0]
 
     @property
-    def critic_optimizer(self) -> optax.GradientTransformation:
-        """Adam, with weight decay if there is any."""
+    def optimizer(self) -> optax.GradientTransformation:
+        """The critics' optimiser: Adam or AdamW, with weight decay if there is any."""
+        if self.critic_optimizer == "adamw":
+            return optax.adamw(self.critic_learning_rate, weight_decay=self.critic_weight_decay)
         adam = optax.adam(self.critic_learning_rate)
         if self.critic_weight_decay == 0:
             return adam

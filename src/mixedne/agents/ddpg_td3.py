@@ -57,7 +57,7 @@ class DDPG(ActorCritic):
         )
         seen_by_critic = self.formulation.critic_size(self.action_size)
         phi = self.init_critics(critic_key, self.critics, seen_by_critic)
-        return players, CriticState(phi, self.critic_optimizer.init(phi), phi, players)
+        return players, CriticState(phi, self.optimizer.init(phi), phi, players)
 
     def gradients(
         self, batches: Batches, carry: CriticCarry, players: Players, opponent: Players | None

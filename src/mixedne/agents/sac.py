@@ -56,7 +56,7 @@ class SAC(ActorCritic):
         log_alpha = jnp.log(jnp.asarray(alpha, jnp.float32))
         adam = optax.adam(self.alpha_learning_rate)
         moments = adam.init(log_alpha) if self.fixed_alpha is None else None
-        state = CriticState(phi, self.critic_optimizer.init(phi), phi, policy, log_alpha, moments)
+        state = CriticState(phi, self.optimizer.init(phi), phi, policy, log_alpha, moments)
         return Players(policy, None), state
 
     def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:

@@ -24,6 +24,7 @@ NOT_NEGATIVE = {"at_least": 0}
 SHARE = {"at_least": 0, "at_most": 1}
 
 DETERMINISTIC = ("ddpg", "td3")
+ADAMS = ("adam", "adamw")
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,9 @@ class Config:
     hidden: tuple[int, ...] = setting((64, 64), "Hidden layers of every network.", COUNT)
     activation: str = setting("tanh", "tanh or relu.", choices=ACTIVATIONS)
     actor_layer_norm: bool = setting(False, "Layer norm in the players' networks.")
+    critic_hidden: tuple[int, ...] | None = off_policy(
+        None, "Hidden layers of the critics; by default those of hidden.", COUNT
+    )
     critic_layer_norm: bool = off_policy(False, "Layer norm in the critics.")
     normalise_observations: bool = off_policy(
         False, "Scale observations by their running mean and deviation."
@@ -148,9 +152,16 @@ class Config:
     )
     batch_size: int = off_policy(128, "N, transitions in a minibatch.", COUNT)
     replay_size: int = off_policy(1_000_000, "Transitions that the replay holds.", COUNT)
-    critic_optimizer: str = off_policy("adam", "adam.", choices=("adam",))
+    critic_optimizer: str = off_policy(
+        "adam", "adam, or adamw, which decays weights apart from the gradient.", choices=ADAMS
+    )
     critic_learning_rate: float = off_policy(1e-3, "Learning rate of the critics.", POSITIVE)
-    critic_weight_decay: float = off_policy(0.0, "L2 penalty on the critics.", NOT_NEGATIVE)
+    critic_weight_decay: float = off_policy(
+        0.0,
+        "λ of the critics' weight decay. adam: an L2 penalty, λφ is added to the gradient and "
+        "scaled with it; adamw: a step shrinks φ by the share learning rate × λ.",
+        NOT_NEGATIVE,
+    )
 
     eta: float = setting(1e-4, "η, the players' learning rate.", POSITIVE, traced=True)
     rms_decay: float = rmsprop(0.999, "α of the players' RMSProp preconditioner.", SHARE)

@@ -132,7 +132,8 @@ def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> f
     """One inner update: the critics, and the players on the turns on which they move."""
     players = 1 if fields["delta"] == 0 else 2
     actor = _weights([task.observation_size, *fields["hidden"], task.action_size])
-    critic = _weights([task.observation_size + task.action_size, *fields["hidden"], 1])
+    hidden = fields["critic_hidden"] or fields["hidden"]
+    critic = _weights([task.observation_size + task.action_size, *hidden, 1])
     touched = fields["critics"] * critic + players * actor / fields["policy_delay"]
     return touched * fields["batch_size"] * costs.weight_seconds
 
