@@ -217,6 +217,7 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),
         ({"formulation": "rarl"}, "the formulation rarl is not there yet"),
         ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
+        ({"rms_bias_correction": True, "rms_decay": 1.0}, "rms_decay must be below 1"),
         ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam, adamw"),
         ({"task": "Hoper-v5"}, "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
         ({"gama": 0.9}, "there is no field of the configuration 'gama'; did you mean 'gamma'"),

@@ -168,6 +168,9 @@ class Config:
     rms_epsilon: float = rmsprop(
         1e-8, "ε of the players' RMSProp preconditioner, inside the root.", NOT_NEGATIVE
     )
+    rms_bias_correction: bool = rmsprop(
+        False, "Divide the preconditioner's m, which starts at 0, by 1 − αⁿ in step n, as Adam does."
+    )
     sigma0: float = langevin(
         1e-3, "σ0 of the noise σ_t = σ0 (1 − thermal_decay)^t.", NOT_NEGATIVE, traced=True
     )
@@ -264,6 +267,8 @@ class Config:
         make_formulation(self.formulation, self.delta)
         for name, known in SETTINGS.items():
             known.check(name, getattr(self, name))
+        if self.rms_bias_correction:
+            check_number("rms_decay", self.rms_decay, below=1)
 
 
 SETTINGS: dict[str, Setting] = {

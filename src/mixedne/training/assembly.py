@@ -53,6 +53,7 @@ def toy_world(rho: float = toy.NOMINAL_RHO) -> World:
 def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = None) -> Solver:
     """The configuration's solver; ``extra_args`` may bring the noise of Langevin steps."""
     rms: dict[str, Any] = {"decay": config.rms_decay, "epsilon": config.rms_epsilon}
+    rms["bias_correction"] = config.rms_bias_correction
     rmsprop = optimizers.rmsprop(config.eta, **rms)
     if config.solver == "mixedne-ld":
         # At σ0 = 0, Langevin dynamics is RMSProp, and no noise need be drawn.
