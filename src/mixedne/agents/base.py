@@ -39,6 +39,8 @@ class Batches(NamedTuple):
     transitions: Transition  # (capacity, batch, …)
     normals: jax.Array | None
     """(capacity, ``normals_per_batch``, batch, action size): standard normals for the agent."""
+    rate: jax.Array | None = None
+    """(capacity,): the share of learning rates that is left; None where they do not change."""
 
 
 class Agent(Protocol):
@@ -116,7 +118,7 @@ class ActorCritic(ABC):
 
     def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
         """Take the next minibatch; Y = r + γ (1 − d) V(s'); one step of all critics."""
-        state, (batch, normals) = carry.critic, batch_at(batches, carry.batch)
+        state, (batch, normals, rate) = carry.critic, batch_at(batches, carry.batch)
         next_values = self.next_values(state, batch.next_observation, normals)
         target = td_target(batch.reward, batch.terminated, next_values, self.gamma)
 
@@ -127,7 +129,7 @@ class ActorCritic(ABC):
 
         (error, value), gradients = jax.value_and_grad(loss, has_aux=True)(state.critics)
         steps, moments = self.optimizer.update(gradients, state.critic_optimizer, state.critics)
-        critics = optax.apply_updates(state.critics, steps)
+        critics = optax.apply_updates(state.critics, scaled(rate, steps))
         found = {"critic_loss": error, "value": value, "target": target.mean()}
         sums = {name: carry.sums[name] + found[name] for name in found}
         state = state._replace(critics=critics, critic_optimizer=moments)
@@ -176,6 +178,11 @@ class ActorCritic(ABC):
 def batch_at(tree: PyTree, i: jax.Array) -> PyTree:
     """Minibatch i, or what else goes with it."""
     return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, i, keepdims=False), tree)
+
+
+def scaled(rate: jax.Array | None, steps: PyTree) -> PyTree:
+    """An optimiser's steps at that share of its learning rate."""
+    return steps if rate is None else optax.tree.scale(rate, steps)
 
 
 def polyak_update(tau: float, target: PyTree, source: PyTree) -> PyTree:

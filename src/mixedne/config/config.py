@@ -164,6 +164,12 @@ class Config:
     )
 
     eta: float = setting(1e-4, "η, the players' learning rate.", POSITIVE, traced=True)
+    learning_rate_decay: float = setting(
+        1.0,
+        "The share of η and of the critics' learning rate that is left at the end of the run; "
+        "linear in the updates. 1 keeps them as they are.",
+        SHARE,
+    )
     rms_decay: float = rmsprop(0.999, "α of the players' RMSProp preconditioner.", SHARE)
     rms_epsilon: float = rmsprop(
         1e-8, "ε of the players' RMSProp preconditioner, inside the root.", NOT_NEGATIVE

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixedne.config import total_updates
 from mixedne.config.identity import LANES, to_json
 from mixedne.errors import TrainingError
 from mixedne.evaluation.grids import Grid
@@ -120,9 +121,7 @@ def inner_updates(fields: Mapping[str, Any]) -> int:
     if fields["agent"] == "vpg":
         chain = fields["inner_steps"] if fields["solver"] == "mixedne-ld" else halves
         return int(fields["steps"] * chain)
-    cycles = -(-fields["steps"] // fields["collect_steps"])
-    skipped = min(cycles, fields["update_after"] // fields["collect_steps"])
-    updates = (cycles - skipped) * fields["updates"]
+    updates = total_updates(fields)
     if fields["solver"] == "mixedne-ld":
         return _chain_steps(updates, fields["inner_growth"], fields["inner_max"])
     return int(halves * updates)

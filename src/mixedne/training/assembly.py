@@ -67,7 +67,10 @@ def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = N
     elif config.solver == "gad":
         solver = solvers.gad(oracle, rmsprop)
     else:
-        solver = solvers.gad(oracle, optax.adam(config.eta))
+        # Optax's Adam takes no learning rate with each update.
+        adam = optax.chain(optax.scale_by_adam(), optimizers.descend(config.eta))
+        is_steady = config.learning_rate_decay == 1
+        solver = solvers.gad(oracle, optax.adam(config.eta) if is_steady else adam)
     return solvers.delayed(solver, config.policy_delay)
 
 
