@@ -143,6 +143,11 @@ class Config:
     normalise_observations: bool = off_policy(
         False, "Scale observations by their running mean and deviation."
     )
+    scale_rewards: bool = off_policy(
+        False,
+        "Divide the critics' rewards by the running deviation of the discounted return "
+        "G ← γ G + r of an episode.",
+    )
 
     gamma: float = setting(0.99, "γ, the discount factor.", SHARE)
     tau: float = off_policy(

@@ -152,7 +152,7 @@ class TrainingRun:
     def inputs(self) -> RunInputs:
         """What the updater needs; the state is used up by it."""
         seen = self.experience
-        own = () if seen is None else (seen.replay, seen.moments.scaling())
+        own = () if seen is None else (seen.replay, seen.moments.scaling(), seen.reward_scale)
         return RunInputs(self.config, self.state, *own)
 
     def take(self, state: SolverState, metrics: Sequence[UpdateMetrics], updates: int) -> None:
@@ -231,6 +231,8 @@ class TrainingRun:
                 "payoff": mean("payoff", "calls"),
                 "entropy_weight": None if log_alpha is None else float(np.exp(log_alpha)),
             }
+            if self.experience.reward_scale is not None:
+                critic["reward_scale"] = float(self.experience.reward_scale)
         versus = None if adversary is None else mean("adversary_gradient_norm", "moves")
         line = {
             "kind": "training",
@@ -281,7 +283,7 @@ class TrainingRun:
             doubts.append(f"the players' parameters reach {largest:.3g}")
         if self.experience is not None and line["value_mean"] is not None:
             value = max(abs(line["value_mean"]), math.sqrt(line["critic_loss"]))
-            reward = self.experience.largest_reward
+            reward = self.experience.largest_reward / line.get("reward_scale", 1.0)
             if value * (1 - self.config.gamma) > 100 * max(reward, 1.0):
                 doubts.append(f"the critic's values reach {value:.3g}, and rewards {reward:.3g}")
         if self.evaluated is not None and not math.isfinite(self.evaluated):

@@ -52,6 +52,7 @@ class RunInputs(NamedTuple):
     state: SolverState  # used up by the update
     replay: Replay | None = None  # for off-policy agents, like the normaliser
     normaliser: Normaliser | None = None
+    reward_scale: Any = None  # what rewards are divided by; None for nothing
 
 
 def inner_steps(config: Config, t: Any) -> Any:
@@ -162,8 +163,9 @@ class OffPolicyUpdater:
             call_key = key(seed, Stream.UPDATE, call.first)
             bits = self._noise_bits(call, seed, state.players) if self._is_noisy else None
             steps, controls = np.int32(len(call.inner_steps)), self._controls(call)
+            scales = self._rates(call), run.reward_scale
             state, found = self._program(
-                state, self._rows, bits, run.normaliser, steps, controls, call_key, self._rates(call)
+                state, self._rows, bits, run.normaliser, steps, controls, call_key, *scales
             )
             counts = {"calls": 1, "minibatches": sum(call.inner_steps), "moves": call.moves}
             # Waiting for the result also frees rows and bits for the next call.
@@ -229,12 +231,12 @@ def make_program(
     make_solver: Callable[[Oracle, ExtraArgs | None], Solver],
     columns: Mapping[str, slice],
 ) -> Callable[..., tuple[SolverState, dict[str, jax.Array]]]:
-    """Compile (state, rows, bits, normaliser, steps, controls, key, rates) → (state, metrics).
+    """Compile (state, rows, bits, normaliser, steps, controls, key, …) → (state, metrics).
 
     ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``.
     ``bits`` (capacity, parameters) become the noise of Langevin steps; None means no noise. The
-    ``controls`` of so many ``steps`` are followed by padding; ``rates`` is ``Batches.rate``. The
-    state given is used up.
+    ``controls`` of so many ``steps`` are followed by padding. ``rates`` is ``Batches.rate``, and
+    rewards are divided by ``reward_scale``, both if given. The state given is used up.
     """
 
     @functools.partial(jax.jit, donate_argnums=0)
@@ -247,13 +249,15 @@ def make_program(
         controls: Controls,
         key: jax.Array,
         rates: jax.Array | None = None,
+        reward_scale: jax.Array | None = None,
     ) -> tuple[SolverState, dict[str, jax.Array]]:
         normals_key, solver_key = jax.random.split(key)
         mean, scale = (jnp.reshape(part, (1, 1, -1)) for part in normaliser)
+        reward = rows[..., columns["reward"].start]
         transitions = Transition(
             observation=(rows[..., columns["observation"]] - mean) / scale,
             action=rows[..., columns["action"]],
-            reward=rows[..., columns["reward"].start],
+            reward=reward if reward_scale is None else reward / reward_scale,
             terminated=rows[..., columns["terminated"].start],
             next_observation=(rows[..., columns["next_observation"]] - mean) / scale,
         )
