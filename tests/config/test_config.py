@@ -331,6 +331,7 @@ BAD_NUMBERS = {
     **dict.fromkeys(NOT_NEGATIVE, NOT_FINITE | BELOW_0),
     **dict.fromkeys(COUNTS, st.integers(max_value=0)),
     **dict.fromkeys(COUNTS_FROM_0, st.integers(max_value=-1)),
+    "average_decay": NOT_FINITE | BELOW_0 | st.sampled_from([0.0, 1.0]) | ABOVE_1,
     "target_entropy": NOT_FINITE,
     "delta": NOT_FINITE | BELOW_0 | st.just(1.0) | ABOVE_1,
 }

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.games import make_formulation
-from mixedne.names import ACTIVATIONS, AGENTS, INNER_CHAINS, PRESETS, SOLVERS, either
+from mixedne.names import ACTIVATIONS, AGENTS, INNER_CHAINS, OUTPUTS, PRESETS, SOLVERS, either
 
 MAX_SEED = 2**32 - 1
 
@@ -215,6 +215,19 @@ class Config:
         "β, the damping of the averages and of the outer step; 1 with one player (ddpg, td3).",
         {"above": 0, "at_most": 1},
         derive=_one_player(1.0),
+    )
+
+    output: str = setting(
+        "iterate",
+        "What is evaluated and saved as the policy: the players as they are (iterate) or the "
+        "average of their outer iterates. The iterate collects in both, and is saved beside.",
+        choices=OUTPUTS,
+    )
+    average_decay: float = setting(
+        0.999,
+        "The share of the average that an update keeps; its memory is 1/(1 − average_decay) "
+        "updates.",
+        {"above": 0, "below": 1},
     )
 
     sigma: float = deterministic(

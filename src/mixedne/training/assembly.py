@@ -71,7 +71,8 @@ def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = N
         adam = optax.chain(optax.scale_by_adam(), optimizers.descend(config.eta))
         is_steady = config.learning_rate_decay == 1
         solver = solvers.gad(oracle, optax.adam(config.eta) if is_steady else adam)
-    return solvers.delayed(solver, config.policy_delay)
+    solver = solvers.delayed(solver, config.policy_delay)
+    return solvers.averaged(solver, config.average_decay) if config.output == "average" else solver
 
 
 def make_policies(
