@@ -1,11 +1,11 @@
-"""The schedules σ_t and K_t, against exact arithmetic."""
+"""The schedules σ_t, K_t and the decay of learning rates, against exact arithmetic."""
 
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
-from mixedne.schedules import thermal_noise, warmup_steps
+from mixedne.schedules import linear_decay, thermal_noise, warmup_steps
 
 
 def test_inner_steps_are_exact_at_every_change() -> None:
@@ -32,6 +32,11 @@ def test_single_precision_would_be_wrong() -> None:
     t = np.arange(1, 250_001)
     single = np.floor(np.power(np.float32(1 + 1e-5), t.astype(np.float32)))
     assert (warmup_steps()(t) != np.minimum(15, single)).sum() > 1000
+
+
+def test_learning_rates_fall_in_a_line_to_their_last_share() -> None:
+    np.testing.assert_allclose(linear_decay(0.2, 8)([0, 1, 4, 8]), [1, 0.9, 0.6, 0.2], 1e-15)
+    assert linear_decay(0.0, 3)(3) == 0
 
 
 def test_thermal_noise_decays() -> None:

@@ -176,6 +176,25 @@ def counting_oracle() -> solvers.Oracle:
     )
 
 
+def test_the_average_of_outer_iterates_by_hand() -> None:
+    """d = 0.5: the weights of z_1 … z_t are 2^(s−t) over their sum, and z_0 has none."""
+    plain = solvers.gad(BILINEAR, optax.sgd(0.5))
+    solver = solvers.averaged(plain, 0.5)
+    start = Players(jnp.asarray(100.0), jnp.asarray(-30.0))
+    state, alone = solver.init(start), plain.init(start)
+    iterates = []
+    for t in range(1, 5):
+        state, _ = solver.step(jax.random.key(0), state)
+        alone, _ = plain.step(jax.random.key(0), alone)
+        assert state.players == alone.players  # they move as without it
+        iterates.append([float(x) for x in state.players])
+        weights = 0.5 ** np.arange(t - 1, -1, -1)
+        expected = np.average(iterates, axis=0, weights=weights)
+        np.testing.assert_allclose([float(x) for x in state.average], expected, rtol=1e-5)
+    with pytest.raises(InvalidInputError, match="decay must be below 1"):
+        solvers.averaged(plain, 1.0)
+
+
 @pytest.mark.parametrize("every", [1, 2, 3])
 def test_delayed_players_rest_while_gradient_steps_begin(every: int) -> None:
     # J = θω, η = ½ from (1, 2): the first move leads to (2, 1.5). K_t = 2 on resting steps.

@@ -24,6 +24,9 @@ ACTIVATIONS = ("tanh", "relu")
 INNER_CHAINS = ("frozen", "coupled")
 """What an inner chain of MixedNE-LD plays against: the other's outer value, or its own chain."""
 
+OUTPUTS = ("iterate", "average")
+"""What a run puts out: the last outer iterate, or an average of all of them."""
+
 CHOICES = ("task", "agent", "solver", "formulation", "delta", "preset")
 """The fields of a configuration from which the defaults of all others follow."""
 

@@ -39,6 +39,9 @@ from mixedne.types import LAYER_NORM_EPSILON, LOG_DEVIATION_RANGE
 FORMAT_VERSION = 1
 """Of the two files; a reader refuses others."""
 
+NAMES = ("policy", "adversary", "policy-iterate", "adversary-iterate")
+"""The policies of a run folder: the two players and, where those are averages, their iterates."""
+
 HEADS = {"tanh": 1, "tanh-gaussian": 2, "clipped-gaussian": 2}
 """How actions come out of the network, and how many outputs that takes."""
 

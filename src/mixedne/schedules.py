@@ -1,4 +1,4 @@
-"""The paper's schedules over the outer counter t, which starts at one.
+"""Schedules over the outer counter t, which starts at one: the paper's σ_t and K_t, and η_t.
 
 They run on the host in float64 and are fed to a solver as its controls. In float32,
 (1 + 10⁻⁵)^t drifts so far that K_t comes out wrong for thousands of steps.
@@ -23,6 +23,16 @@ def thermal_noise(
         return initial * np.power(1.0 - decay, np.asarray(t, np.float64))
 
     return sigma
+
+
+def linear_decay(share: float, total: int) -> Callable[[ArrayLike], NDArray[np.float64]]:
+    """The share of a learning rate at t, which falls linearly to ``share`` at t = ``total``."""
+    check_number("share", share, at_least=0, at_most=1)
+
+    def left(t: ArrayLike) -> NDArray[np.float64]:
+        return 1.0 - (1.0 - share) * np.asarray(t, np.float64) / max(total, 1)
+
+    return left
 
 
 def warmup_steps(

@@ -13,6 +13,7 @@ All randomness comes from (key, t, k): a run can be cut and resumed at any step.
 ``docs/solvers.md`` says where each solver fails.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -80,13 +81,15 @@ class SolverState(NamedTuple):
     """What the next outer step needs."""
 
     players: Players
-    """(θ_t, ω_t): the outer iterate, which is also the output."""
+    """(θ_t, ω_t): the outer iterate, which is also the output unless there is an average."""
     optimizer: optax.OptState
     """Moments of the optimiser; they persist over t and k."""
     carry: Carry
     """The oracle's memory."""
     step: jax.Array
     """How many outer steps were taken: t − 1."""
+    average: Players | None = None
+    """The average of the outer iterates so far, if one is kept: see :func:`averaged`."""
 
 
 class Info(NamedTuple):
@@ -344,6 +347,31 @@ def delayed(solver: Solver, every: int) -> Solver:
         return jax.lax.cond(moves, solver.step, rest, key, state, controls)
 
     return solver._replace(step=step)
+
+
+def averaged(solver: Solver, decay: float) -> Solver:
+    """The solver that also keeps an exponential average of its outer iterates.
+
+    Of the iterates z_1 … z_t it is Σ d^(t−s) z_s / Σ d^(t−s) with d = ``decay``: the players at the
+    start have no part in it. The players themselves move as they would without it.
+    """
+    check_number("decay", decay, above=0, below=1)
+    rate = math.log(decay)
+
+    def init(players: Players, carry: Carry = None) -> SolverState:
+        state = solver.init(players, carry)
+        return state._replace(average=state.players)
+
+    def step(
+        key: jax.Array, state: SolverState, controls: Controls = Controls()
+    ) -> tuple[SolverState, Info]:
+        after, info = solver.step(key, state._replace(average=None), controls)
+        # ẑ ← ẑ + (z_t − ẑ) (1 − d) / (1 − d^t); the first weight is one
+        weight = math.expm1(rate) / jnp.expm1(rate * after.step)
+        average = _mix(weight, state.average, after.players)
+        return after._replace(average=average), info
+
+    return Solver(init, step, solver.oracle)
 
 
 def solve(

@@ -224,7 +224,8 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"force": 5}, "force has an effect only with formulation rarl"),
         ({"formulation": "parameters"}, "the formulation parameters needs parameters"),
         ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
-        ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam"),
+        ({"rms_bias_correction": True, "rms_decay": 1.0}, "rms_decay must be below 1"),
+        ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam, adamw"),
         ({"task": "Hoper-v5"}, "there is no task 'Hoper-v5'; did you mean Hopper-v5"),
         ({"gama": 0.9}, "there is no field of the configuration 'gama'; did you mean 'gamma'"),
         ({"qqq": 0.9}, "there is no field of the configuration 'qqq'; there are task, agent, "),
@@ -285,7 +286,7 @@ def test_settings_without_effect_are_refused(
 
 
 OPTIONAL = (
-    *("target_entropy", "entropy_coefficient", "clip_gradient"),
+    *("target_entropy", "entropy_coefficient", "clip_gradient", "critic_hidden"),
     *("bodies", "axes", "force", "parameters", "rate"),
 )
 
@@ -315,8 +316,10 @@ def test_values_of_another_type_are_refused(field: str) -> None:
             configure(**{"task": PENDULUM, "agent": agent, field: value})
 
 
-LISTS = ("evaluate_masses", "evaluate_rhos")
-SHARES = ("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos")
+LISTS = ("evaluate_masses", "evaluate_rhos", "critic_hidden")
+SHARES = (
+    *("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos", "learning_rate_decay"),
+)
 POSITIVE = (
     *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
     *("clip_gradient", "entropy_coefficient", "force"),
@@ -328,7 +331,7 @@ NOT_NEGATIVE = (
 COUNTS = (
     *("steps", "batch_size", "replay_size", "inner_max", "collect_steps", "updates"),
     *("policy_delay", "metrics_every", "evaluate_episodes", "checkpoint_every", "critics"),
-    *("inner_steps", "horizon", "trajectories"),
+    *("inner_steps", "horizon", "trajectories", "critic_hidden"),
 )
 COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "seed")
 
@@ -342,6 +345,7 @@ BAD_NUMBERS = {
     **dict.fromkeys(NOT_NEGATIVE, NOT_FINITE | BELOW_0),
     **dict.fromkeys(COUNTS, st.integers(max_value=0)),
     **dict.fromkeys(COUNTS_FROM_0, st.integers(max_value=-1)),
+    "average_decay": NOT_FINITE | BELOW_0 | st.sampled_from([0.0, 1.0]) | ABOVE_1,
     "target_entropy": NOT_FINITE,
     "rate": NOT_FINITE | BELOW_0 | st.just(0.0) | ABOVE_1,
     "delta": NOT_FINITE | BELOW_0 | st.just(1.0) | ABOVE_1,
@@ -378,6 +382,7 @@ def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObjec
         {"agent": "td3", "sigma": 0.3, "target_noise": 0.01},
         {"agent": "sac", "preset": "authors", "entropy_coefficient": None},
         {"inner": "coupled", "steps": 1000},
+        {"critic_hidden": (32, 16), "critic_optimizer": "adamw", "critic_weight_decay": 0.01},
     ],
 )
 def test_the_command_makes_the_same_run(overrides: dict[str, Any]) -> None:

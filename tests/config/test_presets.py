@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mixedne.config import presets
+from mixedne.config import configure, presets
 
 TASKS = [
     "Walker2d",
@@ -186,3 +186,26 @@ def test_what_is_handed_out_is_a_copy() -> None:
 
 def values_of(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in PLACE}
+
+
+def test_a_preset_can_set_values_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all agents, then of one; in each, the task's own win, and none reaches another task."""
+    tables = {
+        **presets._TABLES,
+        "authors": {"gamma": 0.98, "tau": 0.9, "tasks": {"Swimmer": {"gamma": 0.9999}}},
+        "td3": {
+            **presets._TABLES["td3"],
+            "authors": {"tau": 0.8, "tasks": {"Swimmer": {"tau": 0.7, "hidden": [8]}}},
+        },
+    }
+    monkeypatch.setattr(presets, "_TABLES", tables)
+
+    def found(agent: str, task: str) -> tuple[Any, ...]:
+        config = configure(task, agent=agent, preset="authors")
+        return config.gamma, config.tau, config.hidden
+
+    assert found("td3", "Swimmer-v5") == (0.9999, 0.7, (8,))
+    assert found("td3", "Hopper-v5") == (0.98, 0.8, (64, 64))
+    assert found("ddpg", "Swimmer-v5") == (0.9999, 0.9, (64, 64))
+    assert configure("Swimmer-v5", agent="td3", preset="authors", gamma=0.5).gamma == 0.5
+    assert configure("Swimmer-v5", agent="td3").gamma == 0.99  # another preset

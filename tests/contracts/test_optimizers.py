@@ -50,13 +50,19 @@ def train(optimizer: Any, tree: Any, steps: int, key: jax.Array) -> Any:
     return jax.lax.scan(step, (tree, optimizer.init(tree)), jnp.arange(steps))[0]
 
 
+VARIANTS: dict[str, Callable[[Any], optax.GradientTransformationExtraArgs]] = {
+    "langevin-corrected": lambda rate: optimizers.langevin(rate, 0.1, bias_correction=True),
+    "rmsprop-corrected": lambda rate: optimizers.rmsprop(rate, bias_correction=True),
+}
+
+
 def test_the_battery_covers_every_optimizer() -> None:
     assert set(OPTIMIZERS) | NOT_OPTIMIZERS == set(optimizers.__all__)
 
 
-@pytest.fixture(params=sorted(OPTIMIZERS))
+@pytest.fixture(params=sorted(OPTIMIZERS | VARIANTS))
 def make(request: pytest.FixtureRequest) -> Any:
-    return OPTIMIZERS[request.param]
+    return (OPTIMIZERS | VARIANTS)[request.param]
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])

@@ -39,7 +39,12 @@ SOLVERS: dict[str, Make] = {
         oracle, optimizers.sgld(rate, 0.01), inner="coupled", **more
     ),
 }
-STOCHASTIC = {"gad-alternating-noisy", "mixedne-ld", "mixedne-ld-coupled"}
+SOLVERS |= {
+    f"{name}-averaged": lambda *given, make=make, **more: solvers.averaged(make(*given, **more), 0.9)
+    for name, make in SOLVERS.items()
+    if name in ("gad", "extra-adam", "mixedne-ld")
+}
+STOCHASTIC = {"gad-alternating-noisy", "mixedne-ld", "mixedne-ld-coupled", "mixedne-ld-averaged"}
 
 
 @pytest.fixture(params=sorted(SOLVERS))

@@ -9,6 +9,7 @@ import optax
 import pytest
 from scipy.stats import norm
 
+from mixedne.errors import InvalidInputError
 from mixedne.optimizers import langevin, rmsprop, sgld
 from mixedne.optimizers.langevin import normals_from_bits, standard_normal_like
 
@@ -66,9 +67,11 @@ def test_an_adaptive_preconditioner_approaches_the_law() -> None:
     assert abs(bias[2]) < 0.08
 
 
-def test_without_noise_it_is_rmsprop_exactly(key: jax.Array) -> None:
+@pytest.mark.parametrize("corrected", [False, True])
+def test_without_noise_it_is_rmsprop_exactly(key: jax.Array, corrected: bool) -> None:
     params = {"w": jax.random.normal(key, (5, 4)), "b": jnp.zeros(4)}
-    cold, plain = langevin(0.01, 0.0, decay=0.9), rmsprop(0.01, decay=0.9)
+    options: dict[str, Any] = {"decay": 0.9, "bias_correction": corrected}
+    cold, plain = langevin(0.01, 0.0, **options), rmsprop(0.01, **options)
 
     @jax.jit
     def both(params: Any, cold_state: Any, plain_state: Any, t: Any) -> Any:
@@ -92,6 +95,29 @@ def test_rmsprop_against_hand_worked_steps() -> None:
     first, state = optimizer.update(jnp.asarray(2.0), state)
     second, _ = optimizer.update(jnp.asarray(4.0), state)
     np.testing.assert_allclose([first, second], [-0.2 / 2**0.5, -0.4 / 3], rtol=1e-6)
+
+
+def test_corrected_rmsprop_against_hand_worked_steps() -> None:
+    # As above, with m / (1 − αⁿ): 2 / 0.5 = 4, step = −0.1·2/2;  9 / 0.75 = 12, step = −0.1·4/√12
+    optimizer = rmsprop(0.1, decay=0.5, epsilon=0.0, bias_correction=True)
+    state = optimizer.init(jnp.zeros(()))
+    first, state = optimizer.update(jnp.asarray(2.0), state)
+    second, _ = optimizer.update(jnp.asarray(4.0), state)
+    np.testing.assert_allclose([first, second], [-0.1, -0.4 / 12**0.5], rtol=1e-6)
+
+
+def test_the_first_corrected_step_is_eta_and_its_noise_has_no_root_of_alpha() -> None:
+    # n = 1: m̂ = g², so C = |g| = 9: −η sign(g) + √(2η) σ ξ / 3, with α = 0.999 and η = 0.5
+    optimizer = langevin(0.5, 0.3, epsilon=0.0, bias_correction=True)
+    g, xi = jnp.full(3, -9.0), jnp.asarray([1.0, 0.0, -2.0])
+    update, _ = optimizer.update(g, optimizer.init(g), noise=xi)
+    np.testing.assert_allclose(update, 0.5 + 0.1 * xi, rtol=1e-4)
+
+
+def test_the_correction_needs_a_decay_below_one() -> None:
+    for make in (rmsprop, lambda eta, **more: langevin(eta, 0.1, **more)):
+        with pytest.raises(InvalidInputError, match="decay must be below 1, not 1"):
+            make(0.1, decay=1.0, bias_correction=True)
 
 
 def test_the_noise_scales_with_both_roots() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from mixedne.cli.parse import parse
 from mixedne.config import Config
 from mixedne.metrics import read_metrics
+from mixedne.policies import NAMES
 from probes.commands import COMMAND
 
 TIMES = ("seconds", "steps_per_second")
@@ -140,8 +141,9 @@ def results(out: Path) -> dict[str, Any]:
         ],
         **{
             name: (out / name).read_bytes()
-            for player in ("policy", "adversary")
+            for player in NAMES
             for name in (f"{player}.safetensors", f"{player}.json")
+            if not player.endswith("-iterate") or (out / name).exists()
         },
     }
 

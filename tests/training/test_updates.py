@@ -135,7 +135,7 @@ def test_a_cycle_feeds_what_its_counter_says(solver: str, monkeypatch: pytest.Mo
     drawn: list[Any] = []
 
     def program(
-        state: Any, rows: Any, bits: Any, _: Any, steps: Any, controls: Any, key: Any
+        state: Any, rows: Any, bits: Any, _: Any, steps: Any, controls: Any, key: Any, *_more: Any
     ) -> Any:
         drawn.append(None if bits is None else bits.copy())
         fed.append((rows.copy(), steps, jax.random.key_data(key).tolist()))

@@ -39,6 +39,8 @@ class Batches(NamedTuple):
     transitions: Transition  # (capacity, batch, …)
     normals: jax.Array | None
     """(capacity, ``normals_per_batch``, batch, action size): standard normals for the agent."""
+    rate: jax.Array | None = None
+    """(capacity,): the share of learning rates that is left; None where they do not change."""
 
 
 class Agent(Protocol):
@@ -86,13 +88,15 @@ class ActorCritic(ABC):
     action_size: int
     _: KW_ONLY
     hidden: Sequence[int] = (64, 64)
+    critic_hidden: Sequence[int] | None = None  # as hidden unless given
     activation: str = "tanh"
     actor_layer_norm: bool = False
     critic_layer_norm: bool = False
     gamma: float = 0.99
     tau: float = 0.999  # τ, the share of the target networks that an update keeps
+    critic_optimizer: str = "adam"  # or adamw
     critic_learning_rate: float = 1e-3
-    critic_weight_decay: float = 0.0  # an L2 penalty on the critic's loss
+    critic_weight_decay: float = 0.0  # λ: with Adam, of an L2 penalty on the critic's loss
 
     @abstractmethod
     def next_values(self, state: Any, observations: jax.Array, normals: Any) -> jax.Array:
@@ -114,7 +118,7 @@ class ActorCritic(ABC):
 
     def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
         """Take the next minibatch; Y = r + γ (1 − d) V(s'); one step of all critics."""
-        state, (batch, normals) = carry.critic, batch_at(batches, carry.batch)
+        state, (batch, normals, rate) = carry.critic, batch_at(batches, carry.batch)
         next_values = self.next_values(state, batch.next_observation, normals)
         target = td_target(batch.reward, batch.terminated, next_values, self.gamma)
 
@@ -124,10 +128,8 @@ class ActorCritic(ABC):
             return critic_loss(values, target).mean(), values[0].mean()
 
         (error, value), gradients = jax.value_and_grad(loss, has_aux=True)(state.critics)
-        steps, moments = self.critic_optimizer.update(
-            gradients, state.critic_optimizer, state.critics
-        )
-        critics = optax.apply_updates(state.critics, steps)
+        steps, moments = self.optimizer.update(gradients, state.critic_optimizer, state.critics)
+        critics = optax.apply_updates(state.critics, scaled(rate, steps))
         found = {"critic_loss": error, "value": value, "target": target.mean()}
         sums = {name: carry.sums[name] + found[name] for name in found}
         state = state._replace(critics=critics, critic_optimizer=moments)
@@ -135,7 +137,7 @@ class ActorCritic(ABC):
 
     def init_critics(self, key: jax.Array, count: int, action_size: int) -> tuple[Network, ...]:
         """So many critics Q_i(s, a), each with weights of its own."""
-        sizes = (self.observation_size + action_size, *self.hidden, 1)
+        sizes = (self.observation_size + action_size, *(self.critic_hidden or self.hidden), 1)
         keys = jax.random.split(key, count)
         return tuple(init_network(k, sizes, layer_norm=self.critic_layer_norm) for k in keys)
 
@@ -144,8 +146,10 @@ class ActorCritic(ABC):
         return apply_network(phi, jnp.concatenate([s, a]), self.activation)[0]
 
     @property
-    def critic_optimizer(self) -> optax.GradientTransformation:
-        """Adam, with weight decay if there is any."""
+    def optimizer(self) -> optax.GradientTransformation:
+        """The critics' optimiser: Adam or AdamW, with weight decay if there is any."""
+        if self.critic_optimizer == "adamw":
+            return optax.adamw(self.critic_learning_rate, weight_decay=self.critic_weight_decay)
         adam = optax.adam(self.critic_learning_rate)
         if self.critic_weight_decay == 0:
             return adam
@@ -174,6 +178,11 @@ class ActorCritic(ABC):
 def batch_at(tree: PyTree, i: jax.Array) -> PyTree:
     """Minibatch i, or what else goes with it."""
     return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, i, keepdims=False), tree)
+
+
+def scaled(rate: jax.Array | None, steps: PyTree) -> PyTree:
+    """An optimiser's steps at that share of its learning rate."""
+    return steps if rate is None else optax.tree.scale(rate, steps)
 
 
 def polyak_update(tau: float, target: PyTree, source: PyTree) -> PyTree:

@@ -58,7 +58,7 @@ class DDPG(ActorCritic):
             )
         )
         phi = self.init_critics(critic_key, self.critics, self.game.executed.size)
-        return players, CriticState(phi, self.critic_optimizer.init(phi), phi, players)
+        return players, CriticState(phi, self.optimizer.init(phi), phi, players)
 
     def gradients(
         self, batches: Batches, carry: CriticCarry, players: Players, opponent: Players | None

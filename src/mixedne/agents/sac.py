@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from mixedne.agents.base import ActorCritic, Batches, CriticCarry, batch_at, polyak_update
+from mixedne.agents.base import ActorCritic, Batches, CriticCarry, batch_at, polyak_update, scaled
 from mixedne.agents.losses import alpha_loss, soft_value, squashed_gaussian
 from mixedne.agents.networks import Network, apply_network, init_network
 from mixedne.types import Players
@@ -56,13 +56,13 @@ class SAC(ActorCritic):
         log_alpha = jnp.log(jnp.asarray(alpha, jnp.float32))
         adam = optax.adam(self.alpha_learning_rate)
         moments = adam.init(log_alpha) if self.fixed_alpha is None else None
-        state = CriticState(phi, self.critic_optimizer.init(phi), phi, policy, log_alpha, moments)
+        state = CriticState(phi, self.optimizer.init(phi), phi, policy, log_alpha, moments)
         return Players(policy, None), state
 
     def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
         """Update the critics, then α."""
-        places = batches.transitions.observation, batches.normals
-        s, normals = batch_at(places, carry.batch)
+        places = batches.transitions.observation, batches.normals, batches.rate
+        s, normals, rate = batch_at(places, carry.batch)
         carry = super().begin(batches, key, carry, *players)
         if self.fixed_alpha is not None:
             return carry
@@ -73,7 +73,9 @@ class SAC(ActorCritic):
         gradient = jax.grad(alpha_loss)(state.log_alpha, log_prob.mean(), target)
         adam = optax.adam(self.alpha_learning_rate)
         step, moments = adam.update(gradient, state.alpha_optimizer)
-        state = state._replace(log_alpha=state.log_alpha + step, alpha_optimizer=moments)
+        state = state._replace(
+            log_alpha=state.log_alpha + scaled(rate, step), alpha_optimizer=moments
+        )
         return carry._replace(critic=state)
 
     def next_values(self, state: CriticState, observations: jax.Array, normals: Any) -> jax.Array:

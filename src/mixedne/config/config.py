@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
-from mixedne.names import ACTIVATIONS, AGENTS, FORMULATIONS, INNER_CHAINS, PRESETS, SOLVERS, either
+from mixedne.names import (
+    ACTIVATIONS,
+    AGENTS,
+    FORMULATIONS,
+    INNER_CHAINS,
+    OUTPUTS,
+    PRESETS,
+    SOLVERS,
+    either,
+)
 
 MAX_SEED = 2**32 - 1
 
@@ -23,6 +32,7 @@ NOT_NEGATIVE = {"at_least": 0}
 SHARE = {"at_least": 0, "at_most": 1}
 
 DETERMINISTIC = ("ddpg", "td3")
+ADAMS = ("adam", "adamw")
 
 
 @dataclass(frozen=True)
@@ -149,9 +159,17 @@ class Config:
     hidden: tuple[int, ...] = setting((64, 64), "Hidden layers of every network.", COUNT)
     activation: str = setting("tanh", "tanh or relu.", choices=ACTIVATIONS)
     actor_layer_norm: bool = setting(False, "Layer norm in the players' networks.")
+    critic_hidden: tuple[int, ...] | None = off_policy(
+        None, "Hidden layers of the critics; by default those of hidden.", COUNT
+    )
     critic_layer_norm: bool = off_policy(False, "Layer norm in the critics.")
     normalise_observations: bool = off_policy(
         False, "Scale observations by their running mean and deviation."
+    )
+    scale_rewards: bool = off_policy(
+        False,
+        "Divide the critics' rewards by the running deviation of the discounted return "
+        "G ← γ G + r of an episode.",
     )
 
     gamma: float = setting(0.99, "γ, the discount factor.", SHARE)
@@ -162,14 +180,30 @@ class Config:
     )
     batch_size: int = off_policy(128, "N, transitions in a minibatch.", COUNT)
     replay_size: int = off_policy(1_000_000, "Transitions that the replay holds.", COUNT)
-    critic_optimizer: str = off_policy("adam", "adam.", choices=("adam",))
+    critic_optimizer: str = off_policy(
+        "adam", "adam, or adamw, which decays weights apart from the gradient.", choices=ADAMS
+    )
     critic_learning_rate: float = off_policy(1e-3, "Learning rate of the critics.", POSITIVE)
-    critic_weight_decay: float = off_policy(0.0, "L2 penalty on the critics.", NOT_NEGATIVE)
+    critic_weight_decay: float = off_policy(
+        0.0,
+        "λ of the critics' weight decay. adam: an L2 penalty, λφ is added to the gradient and "
+        "scaled with it; adamw: a step shrinks φ by the share learning rate × λ.",
+        NOT_NEGATIVE,
+    )
 
     eta: float = setting(1e-4, "η, the players' learning rate.", POSITIVE, traced=True)
+    learning_rate_decay: float = setting(
+        1.0,
+        "The share of η and of the critics' learning rate that is left at the end of the run; "
+        "linear in the updates. 1 keeps them as they are.",
+        SHARE,
+    )
     rms_decay: float = rmsprop(0.999, "α of the players' RMSProp preconditioner.", SHARE)
     rms_epsilon: float = rmsprop(
         1e-8, "ε of the players' RMSProp preconditioner, inside the root.", NOT_NEGATIVE
+    )
+    rms_bias_correction: bool = rmsprop(
+        False, "Divide the preconditioner's m, which starts at 0, by 1 − αⁿ in step n, as Adam does."
     )
     sigma0: float = langevin(
         1e-3, "σ0 of the noise σ_t = σ0 (1 − thermal_decay)^t.", NOT_NEGATIVE, traced=True
@@ -204,6 +238,19 @@ class Config:
         "β, the damping of the averages and of the outer step; 1 with one player (ddpg, td3).",
         {"above": 0, "at_most": 1},
         derive=_one_player(1.0),
+    )
+
+    output: str = setting(
+        "iterate",
+        "What is evaluated and saved as the policy: the players as they are (iterate) or the "
+        "average of their outer iterates. The iterate collects in both, and is saved beside.",
+        choices=OUTPUTS,
+    )
+    average_decay: float = setting(
+        0.999,
+        "The share of the average that an update keeps; its memory is 1/(1 − average_decay) "
+        "updates.",
+        {"above": 0, "below": 1},
     )
 
     sigma: float = deterministic(
@@ -285,6 +332,8 @@ class Config:
     def __post_init__(self) -> None:
         for name, known in SETTINGS.items():
             known.check(name, getattr(self, name))
+        if self.rms_bias_correction:
+            check_number("rms_decay", self.rms_decay, below=1)
 
 
 SETTINGS: dict[str, Setting] = {

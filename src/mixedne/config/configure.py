@@ -8,7 +8,7 @@ what the user sets.
 import numbers
 import re
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,8 @@ def configure(
     if config.entropy_coefficient is not None:
         for name in ("initial_temperature", "target_entropy"):
             lacking[name] = "with a learned α, without entropy_coefficient"
+    if config.output != "average":
+        lacking["average_decay"] = "with the output average"
     for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():
         if axis not in found.axes:
             lacking[name] = f"in a task that has {axis}"
@@ -135,6 +137,16 @@ def is_in_tables(config: Config) -> bool:
     """Whether the paper's tables have this task, δ and solver."""
     place = (config.agent, task_name(config.task), config.delta, str(config.solver))
     return config.solver is None or presets.table_values(*place) is not None
+
+
+def total_updates(fields: Mapping[str, Any]) -> int:
+    """The outer updates of a run, given as a dictionary has its configuration."""
+    if fields["agent"] == "vpg":
+        return int(fields["steps"])
+    if fields["steps"] <= fields["update_after"]:
+        return 0
+    cycles = -(-fields["steps"] // fields["collect_steps"])
+    return int(fields["updates"] * (cycles - fields["update_after"] // fields["collect_steps"]))
 
 
 def learning_gap(config: Config) -> str | None:

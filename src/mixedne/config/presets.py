@@ -53,10 +53,16 @@ def table_values(
 
 
 def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
-    """The preset's values for an agent, apart from exploration."""
+    """The preset's values for an agent and a task (``Hopper``, no version), but exploration's.
+
+    Later ones win: what a preset says of all agents, then of this one; in each, of the task.
+    """
+    own = _TABLES[agent]
     values: dict[str, Any] = {}
-    for kind in ("common", "unprinted", preset, f"{preset}-{task}"):
-        values |= _TABLES[agent].get(kind, {})
+    for table in (own.get("common"), own.get("unprinted"), _TABLES.get(preset), own.get(preset)):
+        of_tasks = (table or {}).get("tasks", {})
+        values |= {**(table or {}), **of_tasks.get(task, {})}
+    values.pop("tasks", None)
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
 
 

@@ -6,7 +6,10 @@ With a gradient g of the function to be *minimised*, the preconditioned step is
     C ← diag(√(m + ε))
     z ← z − η C⁻¹ g + √(2η) σ C^(−1/2) ξ,   ξ ~ N(0, I)
 
-As in the paper, m starts at zero and has no bias correction, and ε stands inside the root.
+As in the paper, m starts at zero and has no bias correction, so that first steps are up to
+1/√(1 − α) times η, and ε stands inside the root. With ``bias_correction``, the n-th step has
+m / (1 − αⁿ) in the place of m, as in Adam.
+
 With C = I (``sgld``) and a fixed σ, small steps sample from exp(−loss(z)/σ²): σ is a noise
 scale, and σ² the temperature of other texts.
 
@@ -45,6 +48,7 @@ def scale_by_langevin(
     decay: jax.typing.ArrayLike | None = 0.999,
     epsilon: jax.typing.ArrayLike = 1e-8,
     initial_second_moment: jax.typing.ArrayLike = 0.0,
+    bias_correction: bool = False,
     seed: int = 0,
 ) -> optax.GradientTransformationExtraArgs:
     """Scale gradients to η C⁻¹ g − √(2η) σ C^(−1/2) ξ, to be subtracted from the parameters.
@@ -59,6 +63,7 @@ def scale_by_langevin(
         ``None`` means no preconditioner, C = I.
       epsilon: ε, added to m inside the root.
       initial_second_moment: the first value of m.
+      bias_correction: divide m by 1 − αⁿ in step n, for an m that starts at zero.
       seed: root of the noise where ``update`` is not given a key.
 
     Returns:
@@ -70,7 +75,7 @@ def scale_by_langevin(
     check_number("learning_rate", learning_rate, above=0)
     check_number("noise_scale", noise_scale, at_least=0)
     if decay is not None:
-        check_number("decay", decay, at_least=0, at_most=1)
+        _check_decay(decay, bias_correction)
     check_number("epsilon", epsilon, at_least=0)
     check_number("initial_second_moment", initial_second_moment, at_least=0)
     default_rate, default_scale = learning_rate, noise_scale
@@ -79,12 +84,13 @@ def scale_by_langevin(
         moment = None if decay is None else optax.tree.full_like(params, initial_second_moment)
         return ScaleByLangevinState(jnp.zeros([], jnp.int32), jax.random.key(seed), moment)
 
-    def precondition(gradients: PyTree, moment: PyTree) -> tuple[PyTree, PyTree]:
+    def precondition(gradients: PyTree, moment: PyTree, n: jax.Array) -> tuple[PyTree, PyTree]:
         if decay is None:
             return jax.tree.map(lambda g: jnp.ones([], g.dtype), gradients), None
         # m ← α m + (1 − α) g ⊙ g ;  C⁻¹ = 1 / √(m + ε)
         moment = optax.tree.update_moment_per_elem_norm(gradients, moment, decay, 2)
-        return jax.tree.map(lambda m: jax.lax.rsqrt(m + epsilon), moment), moment
+        used = optax.tree.bias_correction(moment, decay, n) if bias_correction else moment
+        return jax.tree.map(lambda m: jax.lax.rsqrt(m + epsilon), used), moment
 
     def update(
         updates: PyTree,
@@ -103,7 +109,7 @@ def scale_by_langevin(
         if noise is None:
             key = jax.random.fold_in(state.key, state.count) if key is None else key
             noise = standard_normal_like(key, updates)
-        inverse, moment = precondition(updates, state.second_moment)
+        inverse, moment = precondition(updates, state.second_moment, state.count + 1)
 
         def scale(g: jax.Array, inverse_c: jax.Array, xi: jax.Array) -> Any:
             # − η C⁻¹ g + √(2η) σ C^(−1/2) ξ is the step; what a chain subtracts is minus that
@@ -123,6 +129,7 @@ def langevin(
     decay: jax.typing.ArrayLike = 0.999,
     epsilon: jax.typing.ArrayLike = 1e-8,
     initial_second_moment: jax.typing.ArrayLike = 0.0,
+    bias_correction: bool = False,
     seed: int = 0,
 ) -> optax.GradientTransformationExtraArgs:
     """RMSProp-preconditioned SGLD, in the paper's form: see :func:`scale_by_langevin`."""
@@ -132,6 +139,7 @@ def langevin(
         decay=decay,
         epsilon=epsilon,
         initial_second_moment=initial_second_moment,
+        bias_correction=bias_correction,
         seed=seed,
     )
     return optax.chain(scaled, optax.scale(-1.0))
@@ -156,16 +164,21 @@ def rmsprop(
     *,
     decay: jax.typing.ArrayLike = 0.999,
     epsilon: jax.typing.ArrayLike = 1e-8,
+    bias_correction: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
     """RMSProp as the paper writes it, z ← z − η g / √(m + ε): Langevin without noise.
 
     Optax's ``rmsprop`` with the paper's values, whose ``update`` also takes ``learning_rate``.
     """
-    check_number("decay", decay, at_least=0, at_most=1)
+    _check_decay(decay, bias_correction)
     check_number("epsilon", epsilon, at_least=0)
-    return optax.chain(
-        optax.scale_by_rms(decay=decay, eps=epsilon, eps_in_sqrt=True), descend(learning_rate)
-    )
+    scaled = optax.scale_by_rms(decay, epsilon, eps_in_sqrt=True, bias_correction=bias_correction)
+    return optax.chain(scaled, descend(learning_rate))
+
+
+def _check_decay(decay: jax.typing.ArrayLike, bias_correction: bool) -> None:
+    """α is a share; 1 − αⁿ must not be zero where it divides."""
+    check_number("decay", decay, at_least=0, **{"below" if bias_correction else "at_most": 1})
 
 
 def standard_normal_like(key: jax.Array, tree: PyTree) -> PyTree:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixedne.config import total_updates
 from mixedne.config.identity import LANES, to_json
 from mixedne.errors import TrainingError
 from mixedne.evaluation.grids import Grid
@@ -120,9 +121,7 @@ def inner_updates(fields: Mapping[str, Any]) -> int:
     if fields["agent"] == "vpg":
         chain = fields["inner_steps"] if fields["solver"] == "mixedne-ld" else halves
         return int(fields["steps"] * chain)
-    cycles = -(-fields["steps"] // fields["collect_steps"])
-    skipped = min(cycles, fields["update_after"] // fields["collect_steps"])
-    updates = (cycles - skipped) * fields["updates"]
+    updates = total_updates(fields)
     if fields["solver"] == "mixedne-ld":
         return _chain_steps(updates, fields["inner_growth"], fields["inner_max"])
     return int(halves * updates)
@@ -132,7 +131,8 @@ def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> f
     """One inner update: the critics, and the players on the turns on which they move."""
     players = 1 if fields["delta"] == 0 else 2
     actor = _weights([task.observation_size, *fields["hidden"], task.action_size])
-    critic = _weights([task.observation_size + task.action_size, *fields["hidden"], 1])
+    hidden = fields["critic_hidden"] or fields["hidden"]
+    critic = _weights([task.observation_size + task.action_size, *hidden, 1])
     touched = fields["critics"] * critic + players * actor / fields["policy_delay"]
     return touched * fields["batch_size"] * costs.weight_seconds
 

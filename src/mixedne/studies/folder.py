@@ -30,6 +30,7 @@ from mixedne.errors import InvalidInputError, parse_json
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.table import read_run_table, read_table
 from mixedne.files import digest, read_json, unfinished_files, write_beside
+from mixedne.policies import NAMES
 from mixedne.studies.plan import PlannedRun
 
 FORMAT_VERSION = 1
@@ -37,7 +38,7 @@ FORMAT_VERSION = 1
 
 CONFIG, EVALUATION, FINISHED = "config.json", "evaluation.parquet", "finished.json"
 RESULT_FILES = (
-    *("policy.json", "policy.safetensors", "adversary.json", "adversary.safetensors"),
+    *(f"{name}.{suffix}" for name in NAMES for suffix in ("json", "safetensors")),
     *(EVALUATION, CONFIG, "metrics.jsonl"),
 )
 
@@ -89,7 +90,7 @@ class StudyFolder:
     def strays(self, run: PlannedRun) -> list[Path]:
         """What writers of a run have left behind if they were killed."""
         unpacked = self.path / f"{RECEIVED}{run.name}"
-        files = unfinished_files(self.run_folder(run), "config|policy|adversary|finished")
+        files = unfinished_files(self.run_folder(run), "|".join(["config", *NAMES, "finished"]))
         return [*([unpacked] if unpacked.is_dir() else []), *files]
 
     def unfinished(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:

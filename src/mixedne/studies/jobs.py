@@ -24,7 +24,7 @@ from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import has_evaluation, read_table
 from mixedne.files import write_json
-from mixedne.policies import load_policy, policy_files
+from mixedne.policies import NAMES, load_policy, policy_files
 from mixedne.studies.folder import (
     CONFIG,
     EVALUATION,
@@ -180,7 +180,7 @@ def repair(folder: Path) -> None:
     if left and not read_config(folder):
         set_aside(folder, f"the configuration in {folder} is damaged or gone: the run begins anew")
         return
-    for name in ("policy", "adversary"):
+    for name in NAMES:
         files = policy_files(folder, name)
         if any(file.exists() for file in files):
             try:

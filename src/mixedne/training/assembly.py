@@ -55,6 +55,7 @@ def toy_world(rho: float = toy.NOMINAL_RHO) -> World:
 def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = None) -> Solver:
     """The configuration's solver; ``extra_args`` may bring the noise of Langevin steps."""
     rms: dict[str, Any] = {"decay": config.rms_decay, "epsilon": config.rms_epsilon}
+    rms["bias_correction"] = config.rms_bias_correction
     rmsprop = optimizers.rmsprop(config.eta, **rms)
     if config.solver == "mixedne-ld":
         # At σ0 = 0, Langevin dynamics is RMSProp, and no noise need be drawn.
@@ -68,8 +69,12 @@ def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = N
     elif config.solver == "gad":
         solver = solvers.gad(oracle, rmsprop)
     else:
-        solver = solvers.gad(oracle, optax.adam(config.eta))
-    return solvers.delayed(solver, config.policy_delay)
+        # Optax's Adam takes no learning rate with each update.
+        adam = optax.chain(optax.scale_by_adam(), optimizers.descend(config.eta))
+        is_steady = config.learning_rate_decay == 1
+        solver = solvers.gad(oracle, optax.adam(config.eta) if is_steady else adam)
+    solver = solvers.delayed(solver, config.policy_delay)
+    return solvers.averaged(solver, config.average_decay) if config.output == "average" else solver
 
 
 def make_policies(

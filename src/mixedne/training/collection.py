@@ -37,7 +37,7 @@ class Normaliser(NamedTuple):
 
 @dataclass(frozen=True)
 class RunningMoments:
-    """Moments of all observations seen so far, in double precision (Chan's algorithm)."""
+    """Moments of all that was seen so far, in double precision (Chan's algorithm)."""
 
     count: int
     mean: NDArray[np.float64]
@@ -74,6 +74,7 @@ class Episode:
 
     number: int = 0
     total_reward: float = 0.0
+    discounted_return: float = 0.0  # G = Σ γ^(age) r: each reward is discounted as it ages
     actions: list[Array] = field(default_factory=list)  # executed since the reset, in their units
 
 
@@ -98,8 +99,9 @@ def transition_layout(game: Game) -> Layout:
 class Experience:
     """Plays the episodes of an off-policy run, and keeps what was seen.
 
-    That is the episode in progress, the replay, and running moments of the observations. A
-    checkpoint does not copy the replay, a file of its own, but notes checksums of its window.
+    That is the episode in progress, the replay, and running moments of the observations and of the
+    discounted return. A checkpoint does not copy the replay, a file of its own, but notes checksums
+    of its window.
     """
 
     def __init__(self, config: Config, task: Task, replay_path: Path | None) -> None:
@@ -112,6 +114,8 @@ class Experience:
         self.episode = Episode()
         self._observation: Array = np.zeros(self._game.observation_size, np.float32)
         self.moments = RunningMoments.empty(task.observation_size)
+        self.return_moments = RunningMoments.empty(1)
+        self._returns: list[float] = []  # G after every step since the moments were updated
         self.replay: Replay | None = None  # between the start of a run and its end
         self.largest_reward = 0.0
 
@@ -132,6 +136,9 @@ class Experience:
         if config.normalise_observations:
             seen = rows[:, self.layout.columns["observation"]]
             self.moments = self.moments.update(seen[:, : self._task.observation_size])
+        if config.scale_rewards:
+            self.return_moments = self.return_moments.update(np.array(self._returns)[:, None])
+        self._returns.clear()
         return ended
 
     @property
@@ -140,6 +147,13 @@ class Experience:
         mean, scale = self.moments.scaling()
         own = np.ones(self._game.unseen, np.float32)
         return Normaliser(np.append(mean, 0 * own), np.append(scale, own))
+
+    @property
+    def reward_scale(self) -> np.float32 | None:
+        """What the critics' rewards are divided by: the deviation of G; None for nothing."""
+        if not self._config.scale_rewards:
+            return None
+        return np.float32(self.return_moments.scaling().scale[0])
 
     @np.errstate(over="ignore")  # of float32: _step looks for it
     def play(
@@ -161,7 +175,8 @@ class Experience:
         for action in actions:
             observation, reward, *_ = self._env.step(action)
             self._observation = np.asarray(observation, np.float32)
-            self.episode.total_reward += float(reward)
+            self._count(float(reward))
+        self._returns.clear()
         self.episode.actions = list(actions)
 
     def snapshot(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -177,6 +192,9 @@ class Experience:
             "episode": self.episode.number,
             "largest_reward": self.largest_reward,
         }
+        if self._config.scale_rewards:
+            tensors["returns.mean"] = self.return_moments.mean
+            tensors["returns.squares"] = self.return_moments.squares
         if self.replay is not None:
             notes["replay_checksums"] = self.replay.checksums()
         return tensors, notes
@@ -194,6 +212,9 @@ class Experience:
             self.replay = replay
         mean, squares = tensors["moments.mean"], tensors["moments.squares"]
         self.moments = RunningMoments(notes["observations"], mean, squares)
+        if self._config.scale_rewards:  # G is looked at in every step
+            mean, squares = tensors["returns.mean"], tensors["returns.squares"]
+            self.return_moments = RunningMoments(step, mean, squares)
         self.largest_reward = notes.get("largest_reward", 0.0)
 
     def close(self) -> None:
@@ -240,12 +261,19 @@ class Experience:
                 f"episode {episode.number} returned {what}, not finite in float32"
             )
         self._observation = after
-        episode.total_reward += float(reward)
+        self._count(float(reward))
         episode.actions.append(action)
         if not (terminated or truncated):
             return None
         self._reset(episode.number + 1)
         return episode.total_reward, len(episode.actions)
+
+    def _count(self, reward: float) -> None:
+        """Add a reward to the episode's returns."""
+        self.episode.total_reward += reward
+        self.episode.discounted_return *= self._config.gamma
+        self.episode.discounted_return += reward
+        self._returns.append(self.episode.discounted_return)
 
     def _reset(self, number: int) -> None:
         observation, _ = self._env.reset(seed=episode_seed(self._config.seed, number))

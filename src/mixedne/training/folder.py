@@ -2,7 +2,8 @@
 
 ``config.json``         the full configuration, the command, the versions and the machine
 ``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
-``policy.*``            the agent at the last checkpoint; ``adversary.*`` likewise
+``policy.*``            the agent at the last checkpoint; ``adversary.*`` likewise; where these are
+                        averages, ``policy-iterate.*`` and ``adversary-iterate.*``, too
 ``checkpoint/``         the last two checkpoints, and while training the replay
 ``evaluation.parquet``  once evaluated
 """
@@ -11,6 +12,7 @@ import contextlib
 import re
 import shutil
 import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -18,8 +20,7 @@ from mixedne.config import Config
 from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.files import read_json, unfinished_files, write_json
-from mixedne.policies import load_policy, save_policy
-from mixedne.types import Players
+from mixedne.policies import NAMES, Policy, load_policy, save_policy
 from mixedne.versions import machine, versions
 
 try:
@@ -30,10 +31,7 @@ except ImportError:  # Windows: two processes in one folder are not noticed
 FORMAT_VERSION = 1
 """The format_version of ``config.json``."""
 
-_NAMES = ("policy", "adversary")
-"""The files of the agent and of the adversary, without their suffixes."""
-
-_STEMS = "|".join(["config", *_NAMES])
+_STEMS = "|".join(["config", *NAMES])
 """What is written beside its place, as a regular expression."""
 
 _PACKAGES = ("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
@@ -117,21 +115,19 @@ class RunFolder:
         if self._lock is not None:
             self._lock.close()
 
-    def has_policies(self, players: Players) -> bool:
-        """Whether there is a policy, undamaged, for each of the players that exist."""
+    def has_policies(self, names: Iterable[str]) -> bool:
+        """Whether there is a policy, undamaged, under each of these names."""
         try:
-            for name, player in zip(_NAMES, players, strict=True):
-                if player is not None:
-                    load_policy(self.path, name)
+            for name in names:
+                load_policy(self.path, name)
         except InvalidInputError:
             return False
         return True
 
-    def write_policies(self, policies: Players) -> None:
-        """Write the policies of the players that exist."""
-        for name, policy in zip(_NAMES, policies, strict=True):
-            if policy is not None:
-                save_policy(self.path, policy, name)
+    def write_policies(self, policies: Mapping[str, Policy]) -> None:
+        """Write policies under their names."""
+        for name, policy in policies.items():
+            save_policy(self.path, policy, name)
 
     def _make(self, path: Path, *, exist_ok: bool) -> None:
         try:

@@ -17,6 +17,7 @@ from mixedne.config import Config
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.sweep import evaluate
 from mixedne.metrics import read_metrics
+from mixedne.policies import NAMES
 from mixedne.shifts import PARAMETERS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
@@ -63,7 +64,7 @@ class TrainingRun:
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest checkpoint that is whole, or start from nothing."""
         was_finished = resume and self._was_finished()
-        if was_finished and self.folder.has_policies(self.state.players):
+        if was_finished and self.folder.has_policies(self._by_name(*[self.state.players] * 2)):
             read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
             self._check_end_of_metrics()
             self.step = self.saved = self.config.steps
@@ -109,7 +110,7 @@ class TrainingRun:
         if self.saved != self.step:
             self.save()
         elif not self._is_complete:
-            self.folder.write_policies(self.policies())
+            self.folder.write_policies(self._by_name(self.output(), self.policies()))
         if not self.is_active:
             self.folder.replay.unlink(missing_ok=True)
 
@@ -152,7 +153,7 @@ class TrainingRun:
     def inputs(self) -> RunInputs:
         """What the updater needs; the state is used up by it."""
         seen = self.experience
-        own = () if seen is None else (seen.replay, seen.normaliser)
+        own = () if seen is None else (seen.replay, seen.normaliser, seen.reward_scale)
         return RunInputs(self.config, self.state, *own)
 
     def take(self, state: SolverState, metrics: Sequence[UpdateMetrics], updates: int) -> None:
@@ -173,13 +174,27 @@ class TrainingRun:
     def policies(self) -> Players:
         """The players as they are now."""
         if self._policies is None:
-            normaliser = None if self.experience is None else self.experience.normaliser
-            head, players = self._updater.agent.policy_head, self.state.players
-            try:
-                self._policies = make_policies(self.config, self.task, head, players, normaliser)
-            except InvalidInputError as error:
-                raise FloatingPointError(str(error)) from None
+            self._policies = self._make_policies(self.state.players)
         return self._policies
+
+    def output(self) -> Players:
+        """What the run would put out if it ended now: the players, or their average."""
+        average = self.state.average
+        return self.policies() if average is None else self._make_policies(average)
+
+    def _make_policies(self, players: Players) -> Players:
+        normaliser = None if self.experience is None else self.experience.normaliser
+        head = self._updater.agent.policy_head
+        try:
+            return make_policies(self.config, self.task, head, players, normaliser)
+        except InvalidInputError as error:
+            raise FloatingPointError(str(error)) from None
+
+    def _by_name(self, output: Players, iterate: Players) -> dict[str, Any]:
+        """Both players, and beside an average their iterates, by the names of their files."""
+        players = (*output, *(iterate if self.config.output == "average" else (None, None)))
+        named = zip(NAMES, players, strict=True)
+        return {name: player for name, player in named if player is not None}
 
     @property
     def inner_steps(self) -> int:
@@ -231,6 +246,8 @@ class TrainingRun:
                 "payoff": mean("payoff", "calls"),
                 "entropy_weight": None if log_alpha is None else float(np.exp(log_alpha)),
             }
+            if self.experience.reward_scale is not None:
+                critic["reward_scale"] = float(self.experience.reward_scale)
         versus = None if adversary is None else mean("adversary_gradient_norm", "moves")
         line = {
             "kind": "training",
@@ -258,7 +275,7 @@ class TrainingRun:
         options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unstable simulations: the return says it
-            agent = self.policies().agent
+            agent = self.output().agent
             table = evaluate(agent, task.id, **options, seed=config.seed, threads=1)
         lines: list[dict[str, Any]] = []
         for value in values:
@@ -281,7 +298,7 @@ class TrainingRun:
             doubts.append(f"the players' parameters reach {largest:.3g}")
         if self.experience is not None and line["value_mean"] is not None:
             value = max(abs(line["value_mean"]), math.sqrt(line["critic_loss"]))
-            reward = self.experience.largest_reward
+            reward = self.experience.largest_reward / line.get("reward_scale", 1.0)
             if value * (1 - self.config.gamma) > 100 * max(reward, 1.0):
                 doubts.append(f"the critic's values reach {value:.3g}, and rewards {reward:.3g}")
         if self.evaluated is not None and not math.isfinite(self.evaluated):
@@ -301,7 +318,7 @@ class TrainingRun:
             tensors, notes = tensors | own_tensors, notes | own_notes
         save_checkpoint(self.folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
-        self.folder.write_policies(self.policies())
+        self.folder.write_policies(self._by_name(self.output(), self.policies()))
 
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from mixedne.agents import Agent, Batches, Transition
 from mixedne.agents.base import batch_at
-from mixedne.config import Config, game_of
+from mixedne.config import Config, game_of, total_updates
 from mixedne.config.identity import LANES
 from mixedne.optimizers.langevin import normals_from_bits
-from mixedne.schedules import thermal_noise, warmup_steps
+from mixedne.schedules import linear_decay, thermal_noise, warmup_steps
 from mixedne.solvers import Carry, Controls, ExtraArgs, Oracle, Solver, SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import make_agent, make_solver, make_vpg
@@ -52,6 +52,7 @@ class RunInputs(NamedTuple):
     state: SolverState  # used up by the update
     replay: Replay | None = None  # for off-policy agents, like the normaliser
     normaliser: Normaliser | None = None
+    reward_scale: Any = None  # what rewards are divided by; None for nothing
 
 
 def inner_steps(config: Config, t: Any) -> Any:
@@ -68,6 +69,13 @@ def noise_scale(config: Config, t: Any) -> Any:
     if config.solver != "mixedne-ld":
         return np.zeros_like(t, np.float64)
     return thermal_noise(config.sigma0, config.thermal_decay)(t)
+
+
+def rate_left(config: Config, t: Any) -> Any:
+    """The share of the learning rates that is left at t; None where they do not change."""
+    if config.learning_rate_decay == 1:
+        return None
+    return linear_decay(config.learning_rate_decay, total_updates(vars(config)))(t)
 
 
 def outer_steps(
@@ -103,7 +111,12 @@ class Call(NamedTuple):
     first: int  # t of the first, from one on
     inner_steps: Any  # K_t of each
     moves: int  # how many of them move the players
-    minibatches: int  # how many minibatches they take together
+    needed: Any  # how many minibatches each takes
+
+    @property
+    def minibatches(self) -> int:
+        """How many they take together."""
+        return int(self.needed.sum())
 
 
 class OffPolicyUpdater:
@@ -150,8 +163,9 @@ class OffPolicyUpdater:
             call_key = key(seed, Stream.UPDATE, call.first)
             bits = self._noise_bits(call, seed, state.players) if self._is_noisy else None
             steps, controls = np.int32(len(call.inner_steps)), self._controls(call)
+            scales = self._rates(call), run.reward_scale
             state, found = self._program(
-                state, self._rows, bits, run.normaliser, steps, controls, call_key
+                state, self._rows, bits, run.normaliser, steps, controls, call_key, *scales
             )
             counts = {"calls": 1, "minibatches": sum(call.inner_steps), "moves": call.moves}
             # Waiting for the result also frees rows and bits for the next call.
@@ -170,9 +184,7 @@ class OffPolicyUpdater:
         while start < count:
             fits = np.searchsorted(np.cumsum(needed[start:]), self.capacity, side="right")
             part = slice(start, start + int(fits))
-            yield Call(
-                int(t[start]), chain_steps[part], int(moves[part].sum()), int(needed[part].sum())
-            )
+            yield Call(int(t[start]), chain_steps[part], int(moves[part].sum()), needed[part])
             start = part.stop
 
     def _noise_bits(self, call: Call, seed: int, players: Players) -> NDArray[np.uint32]:
@@ -190,13 +202,28 @@ class OffPolicyUpdater:
         return self._bits
 
     def _controls(self, call: Call) -> Controls:
-        """K_t and σ_t, padded to ``capacity`` entries each."""
+        """K_t, σ_t and, if it changes, η_t, padded to ``capacity`` entries each."""
         steps = len(call.inner_steps)
         chain_steps = np.ones(self.capacity, np.int32)
         chain_steps[:steps] = call.inner_steps
         sigma = np.zeros(self.capacity, np.float32)
-        sigma[:steps] = noise_scale(self._config, np.arange(call.first, call.first + steps))
-        return Controls(chain_steps, sigma)
+        t = np.arange(call.first, call.first + steps)
+        sigma[:steps] = noise_scale(self._config, t)
+        left = rate_left(self._config, t)
+        eta = None if left is None else np.zeros(self.capacity, np.float32)
+        if eta is not None:
+            eta[:steps] = self._config.eta * left
+        return Controls(chain_steps, sigma, eta)
+
+    def _rates(self, call: Call) -> NDArray[np.float32] | None:
+        """The share of the critics' learning rate that is left, for each minibatch."""
+        t = np.arange(call.first, call.first + len(call.inner_steps))
+        left = rate_left(self._config, t)
+        if left is None:
+            return None
+        rates = np.zeros(self.capacity, np.float32)
+        rates[: call.minibatches] = np.repeat(left, call.needed)
+        return rates
 
 
 def make_program(
@@ -204,11 +231,12 @@ def make_program(
     make_solver: Callable[[Oracle, ExtraArgs | None], Solver],
     columns: Mapping[str, slice],
 ) -> Callable[..., tuple[SolverState, dict[str, jax.Array]]]:
-    """Compile (state, rows, bits, normaliser, steps, controls, key) → (state, metrics).
+    """Compile (state, rows, bits, normaliser, steps, controls, key, …) → (state, metrics).
 
     ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``.
     ``bits`` (capacity, parameters) become the noise of Langevin steps; None means no noise. The
-    ``controls`` of so many ``steps`` are followed by padding. The state given is used up.
+    ``controls`` of so many ``steps`` are followed by padding. ``rates`` is ``Batches.rate``, and
+    rewards are divided by ``reward_scale``, both if given. The state given is used up.
     """
 
     @functools.partial(jax.jit, donate_argnums=0)
@@ -220,20 +248,23 @@ def make_program(
         steps: Any,
         controls: Controls,
         key: jax.Array,
+        rates: jax.Array | None = None,
+        reward_scale: jax.Array | None = None,
     ) -> tuple[SolverState, dict[str, jax.Array]]:
         normals_key, solver_key = jax.random.split(key)
         mean, scale = (jnp.reshape(part, (1, 1, -1)) for part in normaliser)
+        reward = rows[..., columns["reward"].start]
         transitions = Transition(
             observation=(rows[..., columns["observation"]] - mean) / scale,
             action=rows[..., columns["action"]],
-            reward=rows[..., columns["reward"].start],
+            reward=reward if reward_scale is None else reward / reward_scale,
             terminated=rows[..., columns["terminated"].start],
             next_observation=(rows[..., columns["next_observation"]] - mean) / scale,
         )
         capacity, batch, action_size = transitions.action.shape
         shape = (capacity, agent.normals_per_batch, batch, action_size)
         normals = jax.random.normal(normals_key, shape) if agent.normals_per_batch else None
-        batches = Batches(transitions, normals)
+        batches = Batches(transitions, normals, rates)
         flat, unravel = ravel_pytree(state.players)
 
         def extra_args(carry: Carry) -> dict[str, Any]:
@@ -277,7 +308,7 @@ class OnPolicyUpdater:
             (
                 run.state,
                 key(run.config.seed, Stream.UPDATE),
-                np.float32(run.config.eta),
+                _eta(run.config, steps),
                 noise_scale(run.config, steps).astype(np.float32),
             )
             for run in runs
@@ -295,13 +326,20 @@ class OnPolicyUpdater:
         def one_run(state: SolverState, key: jax.Array, eta: jax.Array, sigma: jax.Array) -> Any:
             def controls_at(i: jax.Array) -> Controls:
                 sigma_i = jax.lax.dynamic_index_in_dim(sigma, i, keepdims=False)
-                return Controls(self._config.inner_steps, sigma_i, eta)
+                eta_i = eta if eta.ndim == 0 else batch_at(eta, i)
+                return Controls(self._config.inner_steps, sigma_i, eta_i)
 
             return outer_steps(self.agent, self._solver, key, state, count, controls_at)
 
         together = jax.tree.map(lambda *parts: jnp.stack(parts), *runs)
         ended = jax.vmap(one_run)(*together)
         return [jax.tree.map(lambda x, i=i: x[i], ended) for i in range(LANES)]
+
+
+def _eta(config: Config, t: Any) -> Any:
+    """η, or η_t for every t if it changes."""
+    left = rate_left(config, t)
+    return np.float32(config.eta) if left is None else (config.eta * left).astype(np.float32)
 
 
 Updater: TypeAlias = OffPolicyUpdater | OnPolicyUpdater

@@ -1,0 +1,155 @@
+"""The parts of a recipe, all at once: a run that is interrupted ends as one that was not.
+
+And the output that is an average: which files there are, what is evaluated, what is repaired.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from mixedne import InvalidInputError
+from mixedne.config import Config, configure, total_updates
+from mixedne.evaluation.sweep import evaluate
+from mixedne.metrics import read_metrics
+from mixedne.names import SOLVERS
+from mixedne.policies import NAMES, load_policy
+from mixedne.studies.folder import mark_finished, read_finished
+from mixedne.studies.jobs import repair
+from mixedne.training.checkpoints import load_checkpoints
+from mixedne.training.run import Status, train_config
+from probes.runs import results
+
+PENDULUM = "InvertedPendulum-v5"
+SMALL: dict[str, Any] = {
+    **{"hidden": (8,), "batch_size": 8, "collect_steps": 10, "updates": 4, "update_after": 20},
+    **{"metrics_every": 40, "checkpoint_every": 50, "evaluate_every": 100, "steps": 200},
+    **{"evaluate_episodes": 1, "evaluate_masses": (1.0,), "random_steps": 30, "seed": 3},
+}
+RATES: dict[str, Any] = {"learning_rate_decay": 0.1, "output": "average", "average_decay": 0.95}
+PARTS: dict[str, Any] = {
+    **RATES,
+    **{"critic_hidden": (12, 6), "critic_optimizer": "adamw", "critic_weight_decay": 0.01},
+    **{"scale_rewards": True, "normalise_observations": True},
+}
+
+
+@pytest.fixture(autouse=True)
+def lanes_may_hold_copies() -> Iterator[None]:
+    with jax.debug_key_reuse(False):
+        yield
+
+
+class LeftError(Exception):
+    """The run is left here."""
+
+
+def all_parts(agent: str, solver: str | None) -> Config:
+    corrected = {} if solver in (None, "extra-adam") else {"rms_bias_correction": True}
+    if agent == "vpg":
+        own = {"hidden": (4,), "horizon": 20, "steps": 40, "metrics_every": 8}
+        own |= {"checkpoint_every": 16, "evaluate_every": 0}
+        return configure("toy", agent=agent, solver=solver, **own, **RATES, **corrected)
+    return configure(PENDULUM, agent=agent, solver=solver, **SMALL, **PARTS, **corrected)
+
+
+CASES = [("td3", solver) for solver in SOLVERS] + [("vpg", "mixedne-ld")]
+SLOW = [("ddpg", solver) for solver in SOLVERS] + [("sac", None), ("vpg", "gad")]
+
+
+@pytest.mark.parametrize(
+    ("agent", "solver"), [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
+)
+def test_with_all_parts_a_run_left_midway_ends_the_same(
+    agent: str, solver: str | None, tmp_path: Path
+) -> None:
+    config = all_parts(agent, solver)
+    whole = train_config(config, out=tmp_path / "whole").path
+    midway = int(config.steps * 0.65)
+
+    def leave(status: Status) -> None:
+        if status.step >= midway:
+            raise LeftError
+
+    with pytest.raises(LeftError):
+        train_config(config, out=tmp_path / "run", watch=leave)
+    saved = next(load_checkpoints(tmp_path / "run/checkpoint")).step
+    assert 0 < saved < midway
+    train_config(config, out=tmp_path / "run", resume=True)
+    if agent == "sac":
+        for name in ("policy.safetensors", "policy-iterate.safetensors"):
+            assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
+    else:
+        assert results(tmp_path / "run") == results(whole)
+    lines = [line for line in read_metrics(whole) if line["kind"] == "training"]
+    assert lines[-1]["updates"] == total_updates(vars(config))
+    assert (lines[-1].get("reward_scale", 0) > 0) == (agent != "vpg")
+
+
+# -- the average as output -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def average(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of DDPG with GAD whose output is the average."""
+    config = configure(PENDULUM, solver="gad", **SMALL, output="average", average_decay=0.95)
+    return train_config(config, out=tmp_path_factory.mktemp("runs") / "average").path
+
+
+@pytest.fixture
+def run(average: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be mistreated."""
+    return Path(shutil.copytree(average, tmp_path / "run"))
+
+
+def test_the_iterate_is_what_it_would_be_alone(average: Path, tmp_path: Path) -> None:
+    alone = train_config(configure(PENDULUM, solver="gad", **SMALL), out=tmp_path / "alone").path
+    for player in ("policy", "adversary"):
+        ours, beside, theirs = (
+            load_policy(*place).tensors
+            for place in ((average, player), (average, f"{player}-iterate"), (alone, player))
+        )
+        for name, tensor in theirs.items():
+            np.testing.assert_allclose(beside[name], tensor, atol=1e-6)
+        assert any((ours[name] != beside[name]).any() for name in ours)
+    files = {f"{name}.{suffix}" for name in NAMES for suffix in ("json", "safetensors")}
+    assert files <= {path.name for path in average.iterdir()}
+    assert not list(alone.glob("*-iterate*"))
+    assert not any("average" in n for n in next(load_checkpoints(alone / "checkpoint")).tensors)
+
+
+def test_the_average_is_evaluated(average: Path) -> None:
+    last = [line for line in read_metrics(average) if line["kind"] == "evaluation"][-1]
+    returns = {
+        name: evaluate(str(average / f"{name}.json"), PENDULUM, mass=[1.0], episodes=1, seed=3)
+        for name in ("policy", "policy-iterate")
+    }
+    assert returns["policy"]["return"].to_list() == [last["return_mean"]]
+    by_folder = evaluate(average, PENDULUM, mass=[1.0], episodes=1, seed=3)
+    assert by_folder["return"].to_list() == [last["return_mean"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_policies_are_made_again(name: str, run: Path) -> None:
+    config = configure(PENDULUM, solver="gad", **SMALL, output="average", average_decay=0.95)
+    path = run / f"{name}.safetensors"
+    good = path.read_bytes()
+    mark_finished(run, "0" * 12)
+    path.write_bytes(good[:-4] + b"ruin")
+    found = read_finished(run)
+    assert found is not None
+    assert found.damaged == {path.name}
+    with pytest.warns(UserWarning, match="it is made again"):
+        repair(run)
+    assert not path.exists()
+    train_config(config, out=run, resume=True)
+    assert path.read_bytes() == good
+
+
+def test_a_decay_without_an_average_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="average_decay has an effect only with the output"):
+        configure(PENDULUM, average_decay=0.9)
