@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from mixedne.agents import DDPG, SAC, Batches, Transition
-from mixedne.games import make_formulation
 from mixedne.types import Players
+from probes.games import action_game
 
 S, A, N = 3, 2, 6
 RATE, DECAY = 1e-2, 0.5
 
 
 def make_agent(kind: type[DDPG | SAC], **settings: Any) -> DDPG | SAC:
-    own: dict[str, Any] = {} if kind is SAC else {"formulation": make_formulation("nr-mdp", 0.1)}
+    own: dict[str, Any] = {} if kind is SAC else {"game": action_game("nr-mdp", 0.1, S, A)}
     return kind(S, A, hidden=(4,), critic_learning_rate=RATE, **own, **settings)
 
 

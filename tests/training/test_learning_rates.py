@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mixedne.config import Config, configure, total_updates
+from mixedne.config import Config, configure, game_of, total_updates
 from mixedne.names import SOLVERS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
@@ -29,7 +29,8 @@ def only_update(agent: str, solver: str | None, share: float) -> tuple[SolverSta
     if agent == "sac":
         del settings["policy_delay"]
     config = configure(PENDULUM, agent=agent, solver=solver, **settings)
-    layout, updater = transition_layout(config, resolve_task(PENDULUM)), OffPolicyUpdater(config)
+    game, updater = game_of(config, resolve_task(PENDULUM)), OffPolicyUpdater(config)
+    layout = transition_layout(game)
     replay = Replay.create(None, layout.width, 64, 0)
     rows = np.random.default_rng(0).uniform(-1, 1, (64, layout.width)).astype(np.float32)
     replay.append(rows)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError, Players
-from mixedne.config import Config, configure
+from mixedne.config import Config, configure, game_of
 from mixedne.tasks import resolve_task
 from mixedne.training import collection
 from mixedne.training.collection import Experience, RunningMoments, transition_layout
@@ -63,7 +63,7 @@ def test_the_program_divides_rewards(agent: str) -> None:
     """Rewards four times as large, divided by four, teach the same to the bit."""
     config = configure(PENDULUM, agent=agent, **SMALL)
     task, updater = resolve_task(PENDULUM), OffPolicyUpdater(config)
-    layout = transition_layout(config, task)
+    layout = transition_layout(game_of(config, task))
     rows = np.random.default_rng(0).uniform(-1, 1, (32, layout.width)).astype(np.float32)
     ends = []
     for factor, scale in ((1, np.float32(1)), (4, np.float32(4)), (4, None)):
