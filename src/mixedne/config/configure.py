@@ -63,8 +63,8 @@ def configure(
     if config.entropy_coefficient is not None:
         for name in ("initial_temperature", "target_entropy"):
             lacking[name] = "with a learned α, without entropy_coefficient"
-    if config.output != "average":
-        lacking["average_decay"] = "with the output average"
+    is_average = config.output == "average"
+    lacking |= {} if is_average else {"average_decay": "with the output average"}
     for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():
         if axis not in found.axes:
             lacking[name] = f"in a task that has {axis}"
