@@ -190,7 +190,8 @@ def test_the_average_of_outer_iterates_by_hand() -> None:
         iterates.append([float(x) for x in state.players])
         weights = 0.5 ** np.arange(t - 1, -1, -1)
         expected = np.average(iterates, axis=0, weights=weights)
-        np.testing.assert_allclose([float(x) for x in state.average], expected, rtol=1e-5)
+        average: Any = state.average
+        np.testing.assert_allclose(np.array([*average]), expected, rtol=1e-5)
     with pytest.raises(InvalidInputError, match="decay must be below 1"):
         solvers.averaged(plain, 1.0)
 

@@ -40,7 +40,9 @@ SOLVERS: dict[str, Make] = {
     ),
 }
 SOLVERS |= {
-    f"{name}-averaged": lambda *given, make=make, **more: solvers.averaged(make(*given, **more), 0.9)
+    f"{name}-averaged": lambda *given, make=make, **more: solvers.averaged(
+        make(*given, **more), 0.9
+    )
     for name, make in SOLVERS.items()
     if name in ("gad", "extra-adam", "mixedne-ld")
 }

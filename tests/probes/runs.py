@@ -143,7 +143,7 @@ def results(out: Path) -> dict[str, Any]:
             name: (out / name).read_bytes()
             for player in NAMES
             for name in (f"{player}.safetensors", f"{player}.json")
-            if not player.endswith("-iterate") or (out / name).exists()
+            if (out / name).exists()
         },
     }
 

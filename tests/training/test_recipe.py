@@ -49,9 +49,11 @@ class LeftError(Exception):
 
 
 def all_parts(agent: str, solver: str | None) -> Config:
-    corrected = {} if solver in (None, "extra-adam") else {"rms_bias_correction": True}
+    corrected: dict[str, Any] = (
+        {} if solver in (None, "extra-adam") else {"rms_bias_correction": True}
+    )
     if agent == "vpg":
-        own = {"hidden": (4,), "horizon": 20, "steps": 40, "metrics_every": 8}
+        own: dict[str, Any] = {"hidden": (4,), "horizon": 20, "steps": 40, "metrics_every": 8}
         own |= {"checkpoint_every": 16, "evaluate_every": 0}
         return configure("toy", agent=agent, solver=solver, **own, **RATES, **corrected)
     return configure(PENDULUM, agent=agent, solver=solver, **SMALL, **PARTS, **corrected)
@@ -78,13 +80,9 @@ def test_with_all_parts_a_run_left_midway_ends_the_same(
     with pytest.raises(LeftError):
         train_config(config, out=tmp_path / "run", watch=leave)
     saved = next(load_checkpoints(tmp_path / "run/checkpoint")).step
-    assert 0 < saved < midway
+    assert 0 < saved < config.steps
     train_config(config, out=tmp_path / "run", resume=True)
-    if agent == "sac":
-        for name in ("policy.safetensors", "policy-iterate.safetensors"):
-            assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
-    else:
-        assert results(tmp_path / "run") == results(whole)
+    assert results(tmp_path / "run") == results(whole)
     lines = [line for line in read_metrics(whole) if line["kind"] == "training"]
     assert lines[-1]["updates"] == total_updates(vars(config))
     assert (lines[-1].get("reward_scale", 0) > 0) == (agent != "vpg")

@@ -203,7 +203,8 @@ class Config:
         1e-8, "ε of the players' RMSProp preconditioner, inside the root.", NOT_NEGATIVE
     )
     rms_bias_correction: bool = rmsprop(
-        False, "Divide the preconditioner's m, which starts at 0, by 1 − αⁿ in step n, as Adam does."
+        False,
+        "Divide the preconditioner's m, which starts at 0, by 1 − αⁿ in step n, as Adam does.",
     )
     sigma0: float = langevin(
         1e-3, "σ0 of the noise σ_t = σ0 (1 − thermal_decay)^t.", NOT_NEGATIVE, traced=True
@@ -243,7 +244,7 @@ class Config:
     output: str = setting(
         "iterate",
         "What is evaluated and saved as the policy: the players as they are (iterate) or the "
-        "average of their outer iterates. The iterate collects in both, and is saved beside.",
+        "average of their outer iterates, beside which the iterate, which collects, is saved, too.",
         choices=OUTPUTS,
     )
     average_decay: float = setting(
