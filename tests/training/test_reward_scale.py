@@ -33,7 +33,7 @@ def players() -> Players:
 
 def test_the_deviation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """γ = 0.5; rewards 10, 20, … in episodes of 5 steps (truncated) and 3 (terminated)."""
-    monkeypatch.setattr(collection, "make_env", lambda task: Recorder())
+    monkeypatch.setattr(collection, "make_game_env", lambda task, game: Recorder())
     task = dataclasses.replace(resolve_task(PENDULUM), observation_size=2)
     config = configure(PENDULUM, gamma=0.5, scale_rewards=True, delta=0, **SMALL)
     made = Experience(config, task, None)
