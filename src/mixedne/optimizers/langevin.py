@@ -84,12 +84,14 @@ def scale_by_langevin(
         moment = None if decay is None else optax.tree.full_like(params, initial_second_moment)
         return ScaleByLangevinState(jnp.zeros([], jnp.int32), jax.random.key(seed), moment)
 
-    def precondition(gradients: PyTree, moment: PyTree, n: jax.Array) -> tuple[PyTree, PyTree]:
+    def precondition(gradients: PyTree, moment: PyTree, count: jax.Array) -> tuple[PyTree, PyTree]:
         if decay is None:
             return jax.tree.map(lambda g: jnp.ones([], g.dtype), gradients), None
         # m ← α m + (1 − α) g ⊙ g ;  C⁻¹ = 1 / √(m + ε)
         moment = optax.tree.update_moment_per_elem_norm(gradients, moment, decay, 2)
-        used = optax.tree.bias_correction(moment, decay, n) if bias_correction else moment
+        used = moment
+        if bias_correction:
+            used = optax.tree.bias_correction(moment, decay, count + 1)
         return jax.tree.map(lambda m: jax.lax.rsqrt(m + epsilon), used), moment
 
     def update(
@@ -109,7 +111,7 @@ def scale_by_langevin(
         if noise is None:
             key = jax.random.fold_in(state.key, state.count) if key is None else key
             noise = standard_normal_like(key, updates)
-        inverse, moment = precondition(updates, state.second_moment, state.count + 1)
+        inverse, moment = precondition(updates, state.second_moment, state.count)
 
         def scale(g: jax.Array, inverse_c: jax.Array, xi: jax.Array) -> Any:
             # − η C⁻¹ g + √(2η) σ C^(−1/2) ξ is the step; what a chain subtracts is minus that

@@ -253,14 +253,15 @@ def make_program(
     ) -> tuple[SolverState, dict[str, jax.Array]]:
         normals_key, solver_key = jax.random.split(key)
         mean, scale = (jnp.reshape(part, (1, 1, -1)) for part in normaliser)
-        reward = rows[..., columns["reward"].start]
         transitions = Transition(
             observation=(rows[..., columns["observation"]] - mean) / scale,
             action=rows[..., columns["action"]],
-            reward=reward if reward_scale is None else reward / reward_scale,
+            reward=rows[..., columns["reward"].start],
             terminated=rows[..., columns["terminated"].start],
             next_observation=(rows[..., columns["next_observation"]] - mean) / scale,
         )
+        if reward_scale is not None:
+            transitions = transitions._replace(reward=transitions.reward / reward_scale)
         capacity, batch, action_size = transitions.action.shape
         shape = (capacity, agent.normals_per_batch, batch, action_size)
         normals = jax.random.normal(normals_key, shape) if agent.normals_per_batch else None
