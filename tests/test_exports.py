@@ -111,7 +111,11 @@ def test_the_file_says_where_it_came_from(run: Path, tmp_path: Path) -> None:
     made = mixedne.export(run, tmp_path / "policy.onnx")
     said = {entry.key: entry.value for entry in onnx.load(made.path).metadata_props}
     training = {name: value for name, value in TRAINING.items() if name != "seed"}
-    assert json.loads(said.pop("mixedne.training")) == {**training, "train_seed": 7}
+    assert json.loads(said.pop("mixedne.training")) == {
+        **training,
+        "strength": 0.1,
+        "train_seed": 7,
+    }
     assert said == {
         "mixedne.format_version": "1",
         "mixedne.task": PENDULUM,

@@ -88,6 +88,7 @@ def scores_of(returns: dict[int, list[list[float]]]) -> pl.DataFrame:
             "task_version": "v5",
             **dict.fromkeys(["agent", "solver", "formulation", "preset"], "x"),
             "delta": 0.1,
+            "strength": 0.1,
             "train_seed": seed,
             "run": f"run{seed}",
             "steps": 10,
