@@ -159,7 +159,7 @@ def test_pages_show_no_remarks_for_tests(site: Path) -> None:
 
 def test_a_link_that_leads_nowhere_fails_the_build(tmp_path: Path) -> None:
     copy = tmp_path / "repository"
-    for folder in ("docs", "src", "benchmarks", "examples"):
+    for folder in ("docs", "src", "benchmarks", "examples", "results"):
         shutil.copytree(ROOT / folder, copy / folder)
     for path in (*ROOT.glob("*.md"), ROOT / "mkdocs.yml", ROOT / "CITATION.cff"):
         shutil.copy(path, copy)

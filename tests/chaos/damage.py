@@ -108,6 +108,8 @@ class Damage(Family):
             lost = metrics is not None and (
                 not path.is_file() or subjects.lost_its_end(path.read_bytes(), before)
             )
+            # A run of no study has nothing that tells of a table that is gone.
+            lost |= path.name == "evaluation.parquet" and not path.exists() and kind != "study"
             try:
                 found = READERS[name](self, work)
             except InvalidInputError:
