@@ -64,7 +64,10 @@ class TrainingRun:
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest checkpoint that is whole, or start from nothing."""
         was_finished = resume and self._was_finished()
-        if was_finished and self.folder.has_policies(self._by_name(*[self.state.players] * 2)):
+        # The replay goes last: while it is there, policies may be of an older checkpoint.
+        is_written = not self.folder.replay.exists()
+        names = self._by_name(*[self.state.players] * 2)
+        if was_finished and is_written and self.folder.has_policies(names):
             read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
             self._check_end_of_metrics()
             self.step = self.saved = self.config.steps
