@@ -179,7 +179,7 @@ def test_one_bad_run_takes_no_other_down(laboratory: Laboratory, tmp_path: Path)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("mixedne: 1 of 2 runs failed, the first of them probes.faulty_Spoilt")
-    assert "training diverged at step " in last
+    assert "reward" in last
     assert done.stderr.count("trying again") == 1
     assert "Traceback" not in done.stderr
     assert len(list(out.glob("runs/InvertedPendulum*/evaluation.parquet"))) == 1

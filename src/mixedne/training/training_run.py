@@ -64,10 +64,8 @@ class TrainingRun:
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest checkpoint that is whole, or start from nothing."""
         was_finished = resume and self._was_finished()
-        # The replay goes last: while it is there, policies may be of an older checkpoint.
-        is_written = not self.folder.replay.exists()
         names = self._by_name(*[self.state.players] * 2)
-        if was_finished and is_written and self.folder.has_policies(names):
+        if was_finished and self.folder.has_policies(names):
             read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
             self._check_end_of_metrics()
             self.step = self.saved = self.config.steps
@@ -312,16 +310,16 @@ class TrainingRun:
             warnings.warn(f"{self.folder.path}: {message}", stacklevel=2)
 
     def save(self) -> None:
-        """Write a checkpoint, and the policies as they are now."""
+        """Write the policies as they are now, then a checkpoint: they are never older than it."""
         tensors = self._finite_state()
         notes = {name: getattr(self, name) for name in COUNTERS}
         notes |= {"sums": self._means.sums, "metrics_size": self._writer.size}
         if self.experience is not None:
             own_tensors, own_notes = self.experience.snapshot()
             tensors, notes = tensors | own_tensors, notes | own_notes
+        self.folder.write_policies(self._by_name(self.output(), self.policies()))
         save_checkpoint(self.folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
-        self.folder.write_policies(self._by_name(self.output(), self.policies()))
 
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")
