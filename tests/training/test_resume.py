@@ -295,7 +295,12 @@ def test_a_finished_run_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
     before = contents(out)
     assert resume(out) == ([], [])
     assert contents(out) == before
-    # A kill between the last checkpoint and the policies costs nothing either.
+    # What a kill right after the last checkpoint leaves behind is removed.
+    for name in ("step-000000000001.safetensors", "replay.f32"):
+        (out / "checkpoint" / name).touch()
+    assert resume(out) == ([], [])
+    assert contents(out) == before
+    # Policies that are missing are made again.
     for name in ("policy.json", "adversary.json", "adversary.safetensors"):
         (out / name).unlink()
     assert resume(out) == ([], [])

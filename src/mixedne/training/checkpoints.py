@@ -61,10 +61,15 @@ def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
     path = folder / f"step-{checkpoint.step:012d}.safetensors"
     with write_beside(path, durable=True) as temporary:
         temporary.write_bytes(content)
-    files = _checkpoint_files(folder)
-    earlier = [step for step in files if step < checkpoint.step]
-    for step, file in files.items():
-        if step not in (checkpoint.step, *earlier[:1]):
+    remove_others(folder, checkpoint.step)
+
+
+def remove_others(folder: str | Path, step: int) -> None:
+    """Remove all checkpoints but that of this step and the last one before it."""
+    files = _checkpoint_files(Path(folder))
+    earlier = [other for other in files if other < step]
+    for other, file in files.items():
+        if other not in (step, *earlier[:1]):
             file.unlink(missing_ok=True)
 
 

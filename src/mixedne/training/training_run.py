@@ -22,7 +22,13 @@ from mixedne.shifts import PARAMETERS
 from mixedne.solvers import SolverState
 from mixedne.tasks import resolve_task
 from mixedne.training.assembly import make_policies
-from mixedne.training.checkpoints import Checkpoint, load_checkpoints, newest_step, save_checkpoint
+from mixedne.training.checkpoints import (
+    Checkpoint,
+    load_checkpoints,
+    newest_step,
+    remove_others,
+    save_checkpoint,
+)
 from mixedne.training.collection import Experience
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricMeans, MetricsWriter
@@ -69,6 +75,7 @@ class TrainingRun:
             read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
             self._check_end_of_metrics()
             self.step = self.saved = self.config.steps
+            remove_others(self.folder.checkpoints, self.step)  # one that a kill left behind
             self._is_complete = True
             return
         found = load_checkpoints(self.folder.checkpoints) if resume else iter(())
