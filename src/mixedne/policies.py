@@ -35,6 +35,7 @@ from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import read_json, write_beside, write_json
 from mixedne.names import ACTIVATIONS
 from mixedne.types import LAYER_NORM_EPSILON, LOG_DEVIATION_RANGE
+from mixedne.zoo import is_zoo_name, zoo_entry
 
 FORMAT_VERSION = 1
 """Of the two files; a reader refuses others."""
@@ -209,7 +210,7 @@ def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
 
 
 def load_policy(path: str | Path, name: str = "policy") -> Policy:
-    """The policy in a run folder; or the one whose ``.json`` or ``.safetensors`` is given."""
+    """The policy of a run folder, of a ``.json`` or ``.safetensors`` file, or ``zoo:NAME``."""
     described, stored = policy_files(path, name)
     for file in (described, stored):
         if not file.is_file():
@@ -234,7 +235,7 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
 
 def policy_files(path: str | Path, name: str = "policy") -> tuple[Path, Path]:
     """The ``.json`` and the ``.safetensors`` of a policy in a folder, or beside the one given."""
-    path = Path(path)
+    path = zoo_entry(path)[0] if is_zoo_name(path) else Path(path)
     if path.is_file() and path.suffix in (".json", ".safetensors"):
         return path.with_suffix(".json"), path.with_suffix(".safetensors")
     return path / f"{name}.json", path / f"{name}.safetensors"

@@ -17,7 +17,10 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
     [
         ("", "mine.toml: there must be at least one [[runs]] table"),
         ("[[runs]]\ntasks = [", "mine.toml is no TOML: invalid value (at end of document)"),
-        ("x = 1", "mine.toml: a field must be one of about, runs, evaluations, search, not 'x'"),
+        (
+            "x = 1",
+            "mine.toml: a field must be one of about, defaults, runs, evaluations, search, not 'x'",
+        ),
         ("[[runs]]", "mine.toml, [[runs]] 1: tasks are missing"),
         ("[[runs]]\ntask = ['a']", "[[runs]] 1: a field must be one of tasks, agents"),
         ("[[runs]]\nplace = 'a'", "[[runs]] 1: a field must be one of tasks, agents"),
@@ -32,6 +35,9 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}[[runs]]\n{GOOD}deltas = [2]", "[[runs]] 2: delta must be below 1"),
         (f"[[runs]]\n{GOOD}deltas = ['a']", "every one of deltas must be a number, not 'a'"),
         (f"[[runs]]\n{GOOD}deltas = [nan]", "[[runs]] 1: delta must be finite"),
+        (f"[defaults]\nseeds = 0\n[[runs]]\n{GOOD}", "[defaults]: seeds must be at least 1, not 0"),
+        (f"[[defaults]]\n[[defaults]]\n[[runs]]\n{GOOD}", "there can be only one [defaults] table"),
+        ("[defaults]\nseeds = 1\n[[runs]]", "mine.toml, [[runs]] 1: tasks are missing"),
         (f"[[runs]]\n{GOOD}seeds = 0", "[[runs]] 1: seeds must be at least 1, not 0"),
         (f"[[runs]]\n{GOOD}seeds = true", "[[runs]] 1: seeds must be a list, not True"),
         (f"[[runs]]\n{GOOD}seeds = [-1]", "[[runs]] 1: seeds must be at least 0"),
@@ -99,6 +105,24 @@ def test_bad_files_get_one_sentence_with_the_place(text: str, message: str) -> N
     assert said.count("mine.toml") == 1
 
 
+def test_defaults_hold_where_a_table_says_nothing() -> None:
+    text = """
+        [defaults]
+        tasks = ["Hopper-v5"]
+        seeds = [7]
+        overrides = { eta = 1e-3, gamma = 0.9 }
+        [[runs]]
+        [[runs]]
+        tasks = ["Ant-v5"]
+        overrides = { gamma = [0.8, 0.7], tau = 0.5 }
+    """
+    plain, other = parse_study(text.encode(), "mine", "mine.toml").runs
+    assert (plain.tasks, plain.seeds) == (("Hopper-v5",), (7,))
+    assert plain.overrides == (("eta", (1e-3,)), ("gamma", (0.9,)))
+    assert (other.tasks, other.seeds) == (("Ant-v5",), (7,))
+    assert other.overrides == (("eta", (1e-3,)), ("gamma", (0.8, 0.7)), ("tau", (0.5,)))
+
+
 def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInputError, match="is no TOML"):
@@ -142,6 +166,7 @@ def test_every_study_that_ships_can_be_read() -> None:
     papers |= {"paper-sac", "paper-sac-small"}
     parts = ("", "-controls", "-one-player", "-reacher-ant", "-humanoid")
     ours = {"smoke", "quickstart", "reproduce-td3", *(f"reproduce-ddpg{part}" for part in parts)}
+    ours |= {"recipe-search"}
     assert set(named_studies()) == {*ours, *papers, *searches}
     for name in named_studies():
         study = find_study(name)

@@ -25,6 +25,7 @@ from mixedne.files import read_json
 from mixedne.names import STRENGTHS
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
+from mixedne.zoo import is_zoo_name, zoo_entry
 
 PROVENANCE = {
     "agent": str,
@@ -113,6 +114,8 @@ def _with_distinct_names(handles: list[PolicyHandle]) -> list[PolicyHandle]:
 
 
 def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
+    if is_zoo_name(path):
+        return _from_zoo(path)
     if not path.exists():
         raise InvalidInputError(f"there is no policy at {path}")
     if path.is_file() and path.suffix == ".zip":
@@ -131,6 +134,13 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         fingerprint=_hash_files(policy_files(path)),
         path=path,
     )
+
+
+def _from_zoo(path: Path) -> PolicyHandle:
+    """A policy of the zoo: it has no folder that results could go to."""
+    file, entry = zoo_entry(path)
+    own = {name: entry.get(name) for name in PROVENANCE}
+    return replace(find_policy(file), provenance=_as_provenance(own), path=None)
 
 
 def _readable(name: str) -> str:

@@ -93,7 +93,7 @@ def evaluate(
 
     Args:
       policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy
-        file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``; a
+        file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``; ``"zoo:NAME"``; a
         :class:`~mixedne.policies.Policy`; any callable ``observations (n, d) -> actions (n, k)``
         in the task's own units.
       task: name of the task; not needed for policies that know theirs.

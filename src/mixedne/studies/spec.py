@@ -168,15 +168,26 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
         top = _read(document, _STUDY)
         if not top.get("runs"):
             raise InvalidInputError("there must be at least one [[runs]] table")
-        if len(top.get("search", ())) > 1:
-            raise InvalidInputError("there can be only one [search] table")
+        for single in ("defaults", "search"):
+            if len(top.get(single, ())) > 1:
+                raise InvalidInputError(f"there can be only one [{single}] table")
+        [(_, defaults)] = top.get("defaults", [("", {})])
         return Study(
             name=name,
             about=top.get("about", ""),
-            runs=tuple(replace(block, place=f"{file}{block.place}") for block in top["runs"]),
+            runs=tuple(_block(file, place, own, defaults) for place, own in top["runs"]),
             evaluations=tuple(dict.fromkeys(top.get("evaluations", ()))),
             search=next(iter(top.get("search", ())), None),
         )
+
+
+def _block(file: str, place: str, own: dict[str, Any], defaults: dict[str, Any]) -> Block:
+    """A ``[[runs]]`` table, with what the ``[defaults]`` say where it says nothing."""
+    values = {**defaults, **own}
+    overrides = dict(defaults.get("overrides", ())) | dict(own.get("overrides", ()))
+    if "tasks" not in values:
+        raise InvalidInputError(f"{place}: tasks are missing, e.g. tasks = ['Hopper-v5']")
+    return Block(f"{file}{place}", **{**values, "overrides": tuple(overrides.items())})
 
 
 @contextlib.contextmanager
@@ -297,20 +308,18 @@ def _tables(make: Callable[..., Any], readers: Mapping[str, _Reader], **required
     return read
 
 
+_RUNS: dict[str, _Reader] = {
+    **dict.fromkeys(("tasks", "agents", "solvers", "formulations"), _many(_text)),
+    "deltas": _many(_number),
+    "presets": _many(_text),
+    "seeds": _seeds,
+    "steps": _integer,
+    "overrides": _overrides,
+}
+
 _STUDY: dict[str, _Reader] = {
     "about": _text,
-    "runs": _tables(
-        Block,
-        {
-            **dict.fromkeys(("tasks", "agents", "solvers", "formulations"), _many(_text)),
-            "deltas": _many(_number),
-            "presets": _many(_text),
-            "seeds": _seeds,
-            "steps": _integer,
-            "overrides": _overrides,
-        },
-        tasks="['Hopper-v5']",
-    ),
+    **dict.fromkeys(("defaults", "runs"), _tables(lambda place, **own: (place, own), _RUNS)),
     "evaluations": _tables(
         lambda _, shifts=(), **values: Grid(shifts, **values),
         {

@@ -1,0 +1,28 @@
+"""``mixedne zoo``: the trained policies that ship."""
+
+from dataclasses import dataclass
+
+from mixedne.cli.console import print_json, print_table
+from mixedne.zoo import PREFIX, zoo
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """List the trained policies that ship, with their returns: zoo:NAME stands for a path."""
+
+    json: bool = False
+    """Print one JSON document: a list of policies."""
+
+    def run(self) -> None:
+        """Print them."""
+        policies = [{"policy": f"{PREFIX}{name}", **entry} for name, entry in zoo().items()]
+        if self.json:
+            print_json(policies)
+            return
+        returns = ("nominal_return", "mean_return", "worst_return")
+        rows = [
+            [policy["policy"], f"{policy['steps']:,}", *(f"{policy[name]:.0f}" for name in returns)]
+            for policy in policies
+        ]
+        columns = ["policy", "steps", "nominal", "mean over masses", "worst mass"]
+        print_table("Trained policies", columns, rows)
