@@ -223,6 +223,15 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"formulation": "rarl", "task": "Reacher"}, "rarl needs bodies and force for Reacher-v5"),
         ({"force": 5}, "force has an effect only with formulation rarl"),
         ({"formulation": "parameters"}, "the formulation parameters needs parameters"),
+        ({"randomise": "rrls-2d"}, "randomise takes no adversary: delta must be 0, not 0.1"),
+        ({"formulation": "rarl", "randomise": "rrls-2d"}, "no adversary: so not rarl"),
+        ({"delta": 0, "randomise": "rrls-9d"}, "randomise must be given as .* not 'rrls-9d'"),
+        ({"delta": 0, "randomise": "rrls-3d"}, "the set rrls-3d has no task InvertedPendulum-v5"),
+        ({"delta": 0, "randomise": "no.toml"}, "no.toml cannot be read"),
+        (
+            {"task": "toy", "agent": "vpg", "delta": 0, "randomise": "rrls-2d"},
+            "randomise has an effect only with agent ddpg, td3 or sac",
+        ),
         ({"activation": "rely"}, "activation must be one of .*did you mean 'relu'"),
         ({"rms_bias_correction": True, "rms_decay": 1.0}, "rms_decay must be below 1"),
         ({"critic_optimizer": "sgd"}, "critic_optimizer must be one of adam, adamw"),
@@ -287,7 +296,7 @@ def test_settings_without_effect_are_refused(
 
 OPTIONAL = (
     *("target_entropy", "entropy_coefficient", "clip_gradient", "critic_hidden"),
-    *("bodies", "axes", "force", "parameters", "rate"),
+    *("bodies", "axes", "force", "parameters", "rate", "randomise"),
 )
 
 WRONG_TYPES: dict[type, list[Any]] = {
@@ -377,6 +386,8 @@ def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObjec
         {"formulation": "rarl", "axes": "z", "force": 2.5},
         {"formulation": "parameters", "parameters": ("mass[torso]:abs=1:9", "gravity=1:2")},
         {"delta": 0, "critic_layer_norm": True},
+        {"delta": 0, "randomise": "rrls-2d"},
+        {"delta": 0, "randomise": ["mass[torso]:abs=1", "gravity=1:2"]},
         {"agent": "td3", "sigma": 0.3, "target_noise": 0.01},
         {"agent": "sac", "preset": "authors", "entropy_coefficient": None},
         {"inner": "coupled", "steps": 1000},

@@ -107,8 +107,10 @@ def test_an_episode_is_that_of_the_shifted_world() -> None:
     ("texts", "message"),
     [
         ([], "needs parameters and their bounds"),
-        (["mass"], "parameters must be given as 'mass.torso.=0.5:2', not 'mass'"),
-        (["mass=1"], "parameters must be given as"),
+        (["mass"], "parameters must be given as 'mass.torso.=0.5:2' or as a set, .* not 'mass'"),
+        (["mass=1"], "changes nothing in Hopper-v5"),
+        (["mass=2"], "parameters needs at least one interval"),
+        (["mass=a:b"], "parameters must be given as"),
         (["mass=1:2:3"], "parameters must be given as"),
         (["mas=1:2"], "did you mean 'mass'"),
         (["mass[tors]=1:2"], "did you mean 'torso'"),

@@ -297,6 +297,11 @@ class Config:
     gamma_weights: bool = vpg(True, "Weight the step t of a gradient by γ^t.")
     share_factors: bool = vpg(True, "Multiply the players' gradients by their shares 1 − δ and δ.")
 
+    randomise: tuple[str, ...] | None = off_policy(
+        None,
+        "Draw parameters uniformly at each reset while training (no adversary): a set as rrls-2d "
+        "or mine.toml, or intervals, as factors or values: 'mass[torso]=0.5:2' 'gravity:abs=8:12'.",
+    )
     bodies: str | None = rarl(
         None, "The bodies that the adversary pushes, by name or #index: torso,foot."
     )
@@ -306,8 +311,7 @@ class Config:
     force: float | None = rarl(None, "The largest force on each body and axis, in N.", POSITIVE)
     parameters: tuple[str, ...] | None = physical(
         None,
-        "What the adversary changes, as factors or values and within which bounds: "
-        "'mass[torso]=0.5:2' 'gravity:abs=8:12'.",
+        "What the adversary changes, and within which bounds; given as for randomise.",
     )
     rate: float | None = physical(
         None,

@@ -41,12 +41,16 @@ def configure(
 
     Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither.
     """
+    from mixedne.shifts.sets import without_files
     from mixedne.tasks import resolve_task
 
     for name in overrides:
         check_known("field of the configuration", name, _TYPES)
     choices = choose(task, agent, solver, formulation, delta, preset)
     overrides = {name: coerce(name, value) for name, value in overrides.items()}
+    for name in ("randomise", "parameters"):
+        if overrides.get(name):
+            overrides[name] = without_files(overrides[name], choices[0])
     config, default = preset_config(choices, **overrides), preset_config(choices)
     found, used = resolve_task(config.task), (agent, config.solver, formulation)
     lacking = {name: f"with {needed}" for name, needed in unused_fields(*used).items()}
@@ -104,11 +108,12 @@ def choose(
 
 def game_of(config: Config, task: "Task") -> "Game":
     """The configuration's game, in that task: ``InvalidInputError`` if there is none."""
-    from mixedne.games import make_game
+    from mixedne.games import make_game, randomised
 
     names = (name for name, known in SETTINGS.items() if known.formulations)
     settings = {name: getattr(config, name) for name in names}
-    return make_game(task, config.formulation, **settings)
+    game = make_game(task, config.formulation, **settings)
+    return game if config.randomise is None else randomised(game, task, config.randomise)
 
 
 def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
@@ -171,6 +176,8 @@ def coerce(name: str, value: Any, kind: Any = None) -> Any:
     kind = _TYPES[name] if kind is None else kind
     if isinstance(kind, UnionType):  # a type or None
         return None if value is None else coerce(name, value, typing.get_args(kind)[0])
+    if kind == tuple[str, ...] and isinstance(value, str):
+        return (value,)
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
         if len(value) > MAX_NUMBERS:
             raise InvalidInputError(

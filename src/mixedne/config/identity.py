@@ -113,7 +113,9 @@ def run_name(fields: Mapping[str, Any]) -> str:
     """A name for the run of a configuration, given as JSON or as a dictionary has it."""
     is_shared = fields["solver"] is not None and fields["delta"] is not None
     delta = f"delta{fields['delta']:g}" if is_shared else None
-    words = [fields["agent"], fields["solver"], fields["formulation"], delta, fields["preset"]]
+    drawn = "randomised" if fields.get("randomise") else None
+    words = [fields["agent"], fields["solver"], fields["formulation"], delta, drawn]
+    words.append(fields["preset"])
     told = [word for word in words if word not in (None, "nr-mdp", "paper")]  # the defaults apart
     return "-".join([re.sub("[/:]", "_", fields["task"]), *told, f"seed{fields['seed']}"])
 

@@ -4,6 +4,7 @@
 ``actions``      NR-MDP and PR-MDP: two actions become one
 ``forces``       RARL: the adversary pushes bodies
 ``parameters``   the adversary sets physical parameters
+``ranges``       worlds whose parameters are drawn: domain randomisation
 """
 
 import functools
@@ -17,10 +18,11 @@ from mixedne.games.actions import action_game
 from mixedne.games.forces import force_game
 from mixedne.games.game import Box, Branch, Game
 from mixedne.games.parameters import parameter_game
+from mixedne.games.ranges import randomised
 from mixedne.names import FORMULATIONS
 from mixedne.tasks import Task, make_env
 
-__all__ = ["Box", "Branch", "Game", "make_game", "make_game_env"]
+__all__ = ["Box", "Branch", "Game", "make_game", "make_game_env", "randomised"]
 
 
 @functools.lru_cache(maxsize=64)

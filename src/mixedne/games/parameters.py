@@ -12,7 +12,7 @@ agent sees neither.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -20,37 +20,9 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.games.game import Box, Game, joint_game
-from mixedne.shifts import Axis, Shift
-from mixedne.shifts.model import parameter_writer
-from mixedne.shifts.registry import check_distinct
-from mixedne.tasks import Task, check_axes, shift_effects
-from mixedne.tasks.registry import nominal_model
+from mixedne.games.ranges import Ranges
+from mixedne.tasks import Task
 from mixedne.tasks.sets import nominal_value
-
-
-class Range(NamedTuple):
-    """A parameter that the adversary sets, and its bounds."""
-
-    axis: Axis
-    low: float
-    high: float
-
-    @staticmethod
-    def parse(text: str) -> "Range":
-        """From ``mass[torso]=0.5:2``, factors, or ``mass[torso]:abs=1:5``, values."""
-        name, _, bounds = text.partition("=")
-        try:
-            low, high = (float(end) for end in bounds.split(":"))
-        except ValueError:
-            raise InvalidInputError(
-                f"parameters must be given as 'mass[torso]=0.5:2', not {text!r}"
-            ) from None
-        axis = Axis.parse(name)
-        if axis.entry.physics is None:
-            raise InvalidInputError(f"parameters must be of the MuJoCo model, not {axis}")
-        if not axis.check(low) < axis.check(high):
-            raise InvalidInputError(f"the first bound of {axis} must be below the second: {bounds}")
-        return Range(axis, low, high)
 
 
 def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float | None) -> Game:
@@ -60,31 +32,23 @@ def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float |
             "the formulation parameters needs parameters and their bounds, as in "
             "--parameters 'mass[torso]=0.5:2' 'friction=0.4:2'"
         )
-    ranges = [Range.parse(text) for text in parameters]
-    axes = [each.axis for each in ranges]
-    check_distinct(axes)
-    check_axes(task, axes)
-    for axis, *bounds in ranges:
-        if not any(shift_effects(task, Shift([(axis, end)])).get(axis) for end in bounds):
-            raise InvalidInputError(f"{axis} changes nothing in {task.id} within its bounds")
-    limits = Box(*(np.array(ends) for ends in zip(*(each[1:] for each in ranges), strict=True)))
-    box = limits
+    ranges = Ranges.find(task, "parameters", parameters)
+    limits = box = ranges.limits
     if rate is not None:
         check_number("rate", rate, above=0, at_most=1)
         reach = rate * (limits.high - limits.low)
         box = Box(-reach, reach)
-    start = np.array([nominal_value(task, axis) for axis in axes], float)  # None becomes NaN
+    start = np.array([nominal_value(task, axis) for axis in ranges.axes], float)  # None is NaN
     start = np.where(np.isnan(start), (limits.low + limits.high) / 2, start)
     wrap = functools.partial(
         ParametersEnv,
-        axes=axes,
-        limits=limits,
+        ranges=ranges,
         is_once=rate is None,
         agent_size=task.action_size,
         start=np.clip(start, *limits),
-        nominal=nominal_model(task)[0],
     )
-    return joint_game("parameters", rate, task, box, wrap, unseen=len(axes) + (rate is None))
+    unseen = len(ranges.axes) + (rate is None)
+    return joint_game("parameters", rate, task, box, wrap, unseen=unseen)
 
 
 class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
@@ -93,18 +57,16 @@ class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        axes: list[Axis],
-        limits: Box,
+        ranges: Ranges,
         is_once: bool,
         agent_size: int,
         start: NDArray[np.float64],
-        nominal: Any,
     ) -> None:
         """``is_once``: whether parameters are set by an episode's first step and then hold."""
         super().__init__(env)
-        self._limits, self._is_once, self._agent_size = limits, is_once, agent_size
+        self._limits, self._is_once, self._agent_size = ranges.limits, is_once, agent_size
         self._start = start
-        self._write = parameter_writer(nominal, axes)
+        self._write = ranges.writer(self.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """The task's reset, in the world of the first parameters."""
@@ -125,6 +87,6 @@ class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
     def _set(self, values: NDArray[np.float64], *, is_open: bool = False) -> None:
         low, high = self._limits
         self.values, self._is_open = np.clip(values, low, high), is_open
-        self._write(self.unwrapped.model, self.values)  # type: ignore[attr-defined]
+        self._write(self.values)
         scaled = 2 * (self.values - low) / (high - low) - 1
         self._shown = np.append(scaled, is_open) if self._is_once else scaled

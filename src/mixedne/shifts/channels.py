@@ -18,7 +18,7 @@ Rows: TypeAlias = NDArray[np.intp] | slice
 
 ALL = slice(None)
 
-ACTION_NOISE, POLICY, OBSERVATION_NOISE = 1, 2, 3
+ACTION_NOISE, POLICY, OBSERVATION_NOISE, PARAMETERS = 1, 2, 3, 4
 """The streams."""
 
 _BLOCK = 64

@@ -8,7 +8,7 @@ is one sentence that begins with the place in the file.
 import contextlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -35,6 +35,21 @@ class Interval(NamedTuple):
     axis: Axis
     low: float
     high: float
+
+    @staticmethod
+    def parse(text: str) -> "Interval":
+        """From ``mass[torso]=0.5:2``, or ``mass[torso]=2`` for one that is fixed."""
+        name, _, bounds = text.partition("=")
+        low, *rest = map(float, bounds.split(":"))
+        (high,) = rest or [low]
+        axis = Axis.parse(name)
+        if axis.check(low) >= axis.check(high) and rest:
+            raise InvalidInputError(f"the first bound of {axis} must be below the second: {bounds}")
+        return Interval(axis, low, high)
+
+    def __str__(self) -> str:
+        """As ``parse`` reads it."""
+        return f"{self.axis}={self.low}" + (f":{self.high}" if self.low < self.high else "")
 
     def values(self, points: int, ends: str) -> tuple[float, ...]:
         """So many values at equal distances."""
@@ -123,6 +138,35 @@ def find_set(name: str | Path) -> UncertaintySet:
     except OSError as error:
         raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
     return parse_set(content, Path(file).stem, file)
+
+
+def read_intervals(name: str, words: Iterable[str], task: str) -> list[Interval]:
+    """Intervals of a task from words: each is an interval, a set's name, or a set's file."""
+    found: list[Interval] = []
+    for word in words:
+        if word.endswith(".toml") or word in named_sets():
+            found += find_set(word).of(task).intervals
+            continue
+        try:
+            found.append(Interval.parse(word))
+        except InvalidInputError:
+            raise
+        except ValueError:
+            raise InvalidInputError(
+                f"{name} must be given as 'mass[torso]=0.5:2' or as a set, rrls-2d or mine.toml, "
+                f"not {word!r}"
+            ) from None
+    check_distinct(interval.axis for interval in found)
+    return found
+
+
+def without_files(words: Iterable[str], task: str) -> tuple[str, ...]:
+    """The words with intervals in place of files, which may change or be lost."""
+    return tuple(
+        str(part)
+        for word in words
+        for part in (find_set(word).of(task).intervals if word.endswith(".toml") else [word])
+    )
 
 
 def parse_set(content: bytes, name: str, file: str) -> UncertaintySet:
