@@ -75,9 +75,14 @@ def digest(path: Path) -> str:
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON file that carries a digest of its own content."""
-    sealed = {**document, "sha256": _content_digest(document)}
     with write_beside(path) as temporary:
-        temporary.write_text(json.dumps(sealed, indent=2) + "\n")
+        temporary.write_text(sealed_json(document))
+
+
+def sealed_json(document: Mapping[str, Any]) -> str:
+    """A JSON text that carries a digest of its own content."""
+    sealed = {**document, "sha256": _content_digest(document)}
+    return json.dumps(sealed, indent=2) + "\n"
 
 
 def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:

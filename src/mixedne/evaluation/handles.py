@@ -21,22 +21,9 @@ from threadpoolctl import ThreadpoolController
 
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.evaluation.onnx import load_onnx
-from mixedne.files import read_json
-from mixedne.names import STRENGTHS
+from mixedne.evaluation.runs import as_provenance, policy_folder, read_provenance, run_of
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
-
-PROVENANCE = {
-    "agent": str,
-    "solver": str,
-    "formulation": str,
-    "delta": float,
-    "strength": float,
-    "preset": str,
-    "train_seed": int,
-    "steps": int,
-}
-"""Columns that say how a policy was trained; null where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +56,19 @@ class PolicyHandle:
         return None if self.fingerprint is None else "mean"
 
 
-def find_policies(what: Any, *, trust_pickle: bool = False) -> list[PolicyHandle]:
+def find_policies(
+    what: Any, *, at: str | int = "last", trust_pickle: bool = False
+) -> list[PolicyHandle]:
     """Sources from one policy, several, or a dictionary of them by name.
 
-    A policy is a path, a :class:`Policy`, or any callable. Stable-Baselines3 files hold
+    A policy is a path, a :class:`Policy`, or any callable. ``at`` chooses among the policies of
+    run folders: the ``"last"``, the ``"best"``, or that of a step. Stable-Baselines3 files hold
     pickles, which run code of their maker's choice when loaded; they are refused without
     ``trust_pickle``.
     """
     many = isinstance(what, Mapping | Sequence) and not isinstance(what, str)
     given = what.values() if isinstance(what, Mapping) else what if many else [what]
-    found = [find_policy(policy, trust_pickle=trust_pickle) for policy in given]
+    found = [find_policy(policy, at=at, trust_pickle=trust_pickle) for policy in given]
     if isinstance(what, Mapping):
         return [replace(handle, name=str(name)) for name, handle in zip(what, found, strict=True)]
     if not found:
@@ -86,12 +76,14 @@ def find_policies(what: Any, *, trust_pickle: bool = False) -> list[PolicyHandle
     return _with_distinct_names(found)
 
 
-def find_policy(what: Any, *, trust_pickle: bool = False) -> PolicyHandle:
+def find_policy(what: Any, *, at: str | int = "last", trust_pickle: bool = False) -> PolicyHandle:
     """The handle of one policy; see :func:`find_policies`."""
+    if isinstance(what, str | Path):
+        return _from_path(policy_folder(Path(what), at), trust_pickle)
+    if at != "last":
+        raise InvalidInputError(f"at={at!r} needs a run folder, not {type(what).__name__}")
     if isinstance(what, PolicyHandle):
         return what
-    if isinstance(what, str | Path):
-        return _from_path(Path(what), trust_pickle)
     if isinstance(what, Policy):
         return PolicyHandle("policy", what, task=what.spec.task, sizes=_sizes(what))
     if callable(what):
@@ -120,12 +112,11 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     if path.is_file() and path.suffix == ".onnx":
         return _from_onnx(path)
     policy = load_policy(path)
-    config = path / "config.json"
-    is_run = config.exists() or (path / "metrics.jsonl").exists()
+    run, name = run_of(path) if path.is_dir() else (None, path.stem)
     return PolicyHandle(
-        name=_readable(path.resolve().name if path.is_dir() else path.stem),
+        name=_readable(name),
         act=policy,
-        provenance=_read_provenance(config) if is_run else {},
+        provenance={} if run is None else read_provenance(run, path),
         task=policy.spec.task,
         sizes=_sizes(policy),
         fingerprint=_hash_files(policy_files(path)),
@@ -143,33 +134,15 @@ def _sizes(policy: Policy) -> tuple[int, int]:
 
 
 def _hash_files(files: Iterable[Path]) -> str:
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _read_provenance(config: Path) -> dict[str, Any]:
-    """What a run's configuration says of its training."""
-    said = read_json(config, warn=False)
-    try:
-        if "agent" not in said:
-            raise ValueError("a file of another kind")
-        strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
-        return _as_provenance({**said, "strength": strength, "train_seed": said.get("seed")})
-    except (ValueError, TypeError, OverflowError):
-        raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
-
-
-def _as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if said.get(name) is None else kind(said[name])
-        for name, kind in PROVENANCE.items()
-    }
+    whole = (file.read_bytes() for file in files if file.is_file())
+    return hashlib.sha256(b"".join(whole)).hexdigest()
 
 
 def _from_onnx(path: Path) -> PolicyHandle:
     """An ONNX policy; one that this package exported knows its task and its training."""
     policy = load_onnx(path)
     try:
-        provenance = _as_provenance(policy.training)
+        provenance = as_provenance(policy.training)
     except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{path} is damaged: it misstates its training") from None
     return PolicyHandle(

@@ -67,6 +67,7 @@ def evaluate(
     policies: Any,
     task: str | None = None,
     *,
+    at: str | int = "last",
     mass: Values | None = None,
     friction: Values | None = None,
     noise: Values | None = None,
@@ -97,6 +98,8 @@ def evaluate(
         :class:`~mixedne.policies.Policy`; any callable ``observations (n, d) -> actions (n, k)``
         in the task's own units.
       task: name of the task; not needed for policies that know theirs.
+      at: which policy of a run folder: ``"last"``, ``"best"`` by the run's own evaluations, or
+        that of a step, if the run keeps it (``keep_policies``). A run in training has them, too.
       mass: factors on all bodies' masses: one, several, or a grid as on the command line
         (``"0.5:2:16"``, ``"paper"``). So also:
       friction: factors on all geoms' friction.
@@ -142,7 +145,7 @@ def evaluate(
         stochastic=stochastic,
     )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
-    handles = find_policies(policies, trust_pickle=trust_pickle)
+    handles = find_policies(policies, at=at, trust_pickle=trust_pickle)
     if set is not None:
         task = task_name(handles, task)
         grid = add_set(grid, set, task, points, ends)

@@ -50,6 +50,7 @@ def watch(
     out: str | Path,
     task: str | None = None,
     *,
+    at: str | int = "last",
     mass: float | None = None,
     friction: float | None = None,
     noise: float | None = None,
@@ -78,6 +79,7 @@ def watch(
       run: a policy, as :func:`mixedne.evaluate` takes one.
       out: the ``.mp4`` file to write.
       task: name of the task; not needed for policies that know theirs.
+      at: which policy of a run folder: ``"last"``, ``"best"``, or that of a step.
       mass: factor on all bodies' masses.
       friction: factor on all geoms' friction.
       noise: probability with which a uniform action replaces the policy's.
@@ -102,7 +104,7 @@ def watch(
     size = _check_size(size)
     number = whole_number("episode", episode)
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
-    handles = find_policies(run, trust_pickle=trust_pickle)
+    handles = find_policies(run, at=at, trust_pickle=trust_pickle)
     grid = Grid(
         shifts, mass=mass, friction=friction, noise=noise, mass_mode=mass_mode,
         body_masses=body_masses, geom_frictions=geom_frictions,
