@@ -235,6 +235,21 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
     """The policy in a run folder; or the one whose ``.json`` or ``.safetensors`` is given.
 
     A run that is being trained, or was killed, can be read at any time.
+
+    Args:
+      path: a run folder, its ``best`` folder, or a policy's file.
+      name: which of a folder's policies: ``"policy"``, or ``"adversary"``, where there is one;
+        where these are averages, ``"policy-iterate"`` and ``"adversary-iterate"``, too.
+
+    Returns:
+      A function ``policy(observations) -> actions``, batched or not, in the task's own units.
+
+    Examples:
+      >>> import mixedne
+      >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="own")
+      >>> policy = mixedne.load_policy("own")
+      >>> policy([0.0, 0.1, 0.0, 0.0]).shape
+      (1,)
     """
     described, stored = policy_files(path, name)
     for _ in range(2):  # once more, if they are replaced at this moment

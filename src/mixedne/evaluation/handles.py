@@ -5,9 +5,12 @@ training, which becomes columns of the table. In a :class:`PolicyBatch` policies
 call a step for each, whatever the number of worlds.
 """
 
+import contextlib
 import hashlib
+import inspect
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -61,7 +64,8 @@ def find_policies(
 ) -> list[PolicyHandle]:
     """Sources from one policy, several, or a dictionary of them by name.
 
-    A policy is a path, a :class:`Policy`, or any callable. ``at`` chooses among the policies of
+    A policy is a path, what ``train`` returned, a :class:`Policy`, a Stable-Baselines3 model or
+    anything with its ``predict``, or any callable. ``at`` chooses among the policies of
     run folders: the ``"last"``, the ``"best"``, or that of a step. Stable-Baselines3 files hold
     pickles, which run code of their maker's choice when loaded; they are refused without
     ``trust_pickle``.
@@ -78,17 +82,23 @@ def find_policies(
 
 def find_policy(what: Any, *, at: str | int = "last", trust_pickle: bool = False) -> PolicyHandle:
     """The handle of one policy; see :func:`find_policies`."""
-    if isinstance(what, str | Path):
-        return _from_path(policy_folder(Path(what), at), trust_pickle)
+    if isinstance(what, PolicyHandle) and at == "last":
+        return what
+    path = what if callable(what) else getattr(what, "path", what)  # train and export return one
+    if isinstance(path, str | Path):
+        return _from_path(policy_folder(Path(path), at), trust_pickle)
     if at != "last":
         raise InvalidInputError(f"at={at!r} needs a run folder, not {type(what).__name__}")
-    if isinstance(what, PolicyHandle):
-        return what
     if isinstance(what, Policy):
         return PolicyHandle("policy", what, task=what.spec.task, sizes=_sizes(what))
+    if callable(getattr(what, "predict", None)):
+        return _from_model(what)
     if callable(what):
         return PolicyHandle(getattr(what, "__name__", type(what).__name__), what)
-    raise InvalidInputError(f"a policy must be a path or a callable, not {type(what).__name__}")
+    raise InvalidInputError(
+        "a policy must be a path, a run, a callable or have a method predict, "
+        f"not {type(what).__name__}"
+    )
 
 
 def _with_distinct_names(handles: list[PolicyHandle]) -> list[PolicyHandle]:
@@ -161,12 +171,11 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
     if not trust_pickle:
         raise InvalidInputError(
             f"{path} is a Stable-Baselines3 file, which can run any code when it is loaded: "
-            "pass --trust-pickle if you trust its maker"
+            "pass trust_pickle=True if you trust its maker"
         )
     algorithm = _stable_baselines_algorithm(path)
     try:
         import stable_baselines3
-        import torch
     except ImportError:
         raise InvalidInputError(
             "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
@@ -175,28 +184,50 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except Exception as error:  # whatever a strange file makes the loader raise
         raise InvalidInputError(f"{path} cannot be loaded: {first_line(error)}") from None
-    spaces = (model.observation_space, model.action_space)
-    shapes: list[Any] = [getattr(space, "shape", None) or () for space in spaces]
-    if not all(len(shape) == 1 for shape in shapes):
-        raise InvalidInputError(f"{path} holds a policy whose observations or actions are not flat")
+    handle = _from_model(model)
+    own = {"name": _readable(path.stem), "fingerprint": _hash_files([path]), "path": path}
+    return replace(handle, **own)
+
+
+def _from_model(model: Any) -> PolicyHandle:
+    """A model of Stable-Baselines3, or anything that predicts like one: its mean acts."""
+    kind = type(model)
+    spaces = (getattr(model, f"{name}_space", None) for name in ("observation", "action"))
+    shapes: list[Any] = [getattr(space, "shape", None) for space in spaces]
+    if not all(shape is None or len(shape) == 1 for shape in shapes):
+        raise InvalidInputError(
+            f"the policy {kind.__name__} has observations or actions that are not flat"
+        )
+    predict, options = model.predict, {}
+    with contextlib.suppress(TypeError, ValueError):  # no signature to look at
+        if "deterministic" in inspect.signature(predict).parameters:
+            options = {"deterministic": True}
+    normaliser = getattr(model, "get_vec_normalize_env", lambda: None)()
+
+    def act_once(observation: NDArray[np.float64]) -> Any:
+        seen = observation if normaliser is None else normaliser.normalize_obs(observation)
+        given = predict(seen, **options)
+        return given[0] if isinstance(given, tuple) else given  # beside a recurrent state
 
     def act(observations: NDArray[np.float64]) -> NDArray[np.floating]:
         # Row by row: a batch would differ in the last bits from what Stable-Baselines3 does.
         # One thread: several would only wait for each other over a product this small.
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
+        torch = sys.modules.get("torch")
+        threads = None if torch is None else torch.get_num_threads()
         try:
-            return np.stack([model.predict(row, deterministic=True)[0] for row in observations])
+            if torch is not None:
+                torch.set_num_threads(1)
+            return np.stack([act_once(row) for row in observations])
         finally:
-            torch.set_num_threads(threads)
+            if torch is not None:
+                torch.set_num_threads(threads)
 
+    is_stable_baselines = kind.__module__.startswith("stable_baselines3.")
     return PolicyHandle(
-        name=_readable(path.stem),
+        name=kind.__name__,
         act=act,
-        provenance={"agent": f"sb3-{algorithm.lower()}"},
-        sizes=(shapes[0][0], shapes[1][0]),
-        fingerprint=_hash_files([path]),
-        path=path,
+        provenance={"agent": f"sb3-{kind.__name__.lower()}"} if is_stable_baselines else {},
+        sizes=None if None in shapes else (shapes[0][0], shapes[1][0]),
     )
 
 

@@ -300,7 +300,7 @@ class ChunkStore:
     def _read_old(self, out: Path) -> pl.DataFrame | None:
         """The table that is to be joined, which others may have written meanwhile."""
         if out.exists() and not (self._join or self._overwrite):
-            raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
+            raise InvalidInputError(f"{out} exists: choose another file or pass overwrite=True")
         return read_table(out) if self._join and out.exists() else None
 
 

@@ -40,18 +40,6 @@ _STEMS = "|".join(["config", "best", *NAMES])
 _PACKAGES = ("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
 
 
-class ExistingRunError(InvalidInputError):
-    """A folder holds a run already, and was not meant to."""
-
-    def __init__(self, path: Path, out: str = "out=", resume: str = "resume=True") -> None:
-        """``out`` and ``resume`` are what the user can choose otherwise, as they are written."""
-        self.path = path
-        super().__init__(
-            f"the folder {path} holds a run already: choose another with {out}, or continue that "
-            f"run with {resume}"
-        )
-
-
 class RunFolder:
     """A run's folder, held by one process."""
 
@@ -180,7 +168,10 @@ class RunFolder:
         """Refuse a folder that does not hold this run."""
         begun, its_versions = _read_config(self.config)
         if not resume:
-            raise ExistingRunError(self.path)
+            raise InvalidInputError(
+                f"the folder {self.path} holds a run already: choose another with out=, or "
+                "continue that run with resume=True"
+            )
         for name, value in to_json(config).items():
             if begun[name] != value:
                 raise InvalidInputError(

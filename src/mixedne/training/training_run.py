@@ -224,6 +224,11 @@ class TrainingRun:
         elif is_due(config.checkpoint_every):
             self.save(keep=True)
 
+    def new_lines(self) -> tuple[dict[str, Any], ...]:
+        """The lines of metrics since the last call."""
+        lines, self._writer.written = tuple(self._writer.written), []
+        return lines
+
     def log(self) -> None:
         """Write a line of metrics: means since the line before."""
         mean, (agent, adversary) = self._means.mean, self.state.players
