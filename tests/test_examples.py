@@ -1,5 +1,6 @@
 """The examples run and are as short as promised."""
 
+import importlib.util
 import json
 import re
 import runpy
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import mixedne
 from mixedne import optimizers, solvers
 from probes.pictures import skip_without_gl
 
@@ -43,6 +45,30 @@ def test_the_tables_of_solver_limits() -> None:
     gad = solvers.gad(game, optimizers.descend(0.1))
     assert limits["radii"](gad, 100)[-1] == pytest.approx(2**0.5 * 1.01**50, rel=1e-3)
     assert limits["langevin_bias"](0.3, 0.9, chains=20_000) == pytest.approx(0.36, abs=0.05)
+
+
+def test_a_logger_sees_every_number_once_and_can_stop_the_run(tmp_path: Path) -> None:
+    made = runpy.run_path(str(EXAMPLES / "wandb_callback.py"))["logging_to"]
+    logged: list[tuple[str, int]] = []
+    run = mixedne.train(
+        "InvertedPendulum-v5",
+        **{"steps": 300, "solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4},
+        **{"metrics_every": 100, "evaluate_every": 100, "evaluate_masses": (1.0, 2.0)},
+        callback=made(lambda values, step: logged.extend((name, step) for name in values), 1),
+        out=tmp_path / "run",
+    )
+    assert ("training/critic_loss", 100) not in logged  # there was no update yet
+    assert ("evaluation/mass=2/return_mean", 100) in logged
+    assert len(set(logged)) == len(logged)
+    assert {step for _, step in logged} == {100}  # any policy returns more than 1
+    assert run.evaluate(episodes=1)["steps"].to_list() == [100]
+
+
+def test_the_logger_says_what_it_needs() -> None:
+    if importlib.util.find_spec("wandb") is not None:
+        pytest.skip("wandb is installed: the example would log in")
+    with pytest.raises(SystemExit, match="needs Weights & Biases, which is not installed"):
+        runpy.run_path(str(EXAMPLES / "wandb_callback.py"), run_name="__main__")
 
 
 TOUR = EXAMPLES / "tour.ipynb"

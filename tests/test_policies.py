@@ -1,6 +1,7 @@
 """Policy files: the forward pass by hand, row independence, and hostile files."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,14 @@ from hypothesis import strategies as st
 
 from mixedne import InvalidInputError
 from mixedne.files import read_json, write_json
-from mixedne.policies import HEADS, Policy, PolicySpec, load_policy, save_policy
+from mixedne.policies import (
+    HEADS,
+    Policy,
+    PolicySpec,
+    finish_saving,
+    load_policy,
+    save_policy,
+)
 
 
 def make(seed: int = 0, **changes: Any) -> Policy:
@@ -140,6 +148,12 @@ def rewrite(folder: Path, **changes: Any) -> None:
     write_json(folder / "policy.json", {**read_json(folder / "policy.json"), **changes})
 
 
+def cut_off(folder: Path) -> None:
+    """Tensors whose end is lost, beside a description of an older version, without their digest."""
+    rewrite(folder, safetensors_sha256=None)
+    os.truncate(folder / "policy.safetensors", 100)
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -172,12 +186,10 @@ def rewrite(folder: Path, **changes: Any) -> None:
         (lambda f: rewrite(f, surprise=1), "a field of policy.json must be one of"),
         (
             lambda f: (f / "policy.safetensors").write_bytes(b"\x80\x04junk"),
-            "is damaged or no safetensors file",
+            "is damaged: its digest",
         ),
         (
-            lambda f: (f / "policy.safetensors").write_bytes(
-                (f / "policy.safetensors").read_bytes()[:-7]
-            ),
+            cut_off,
             "is damaged or no safetensors file",
         ),
     ],
@@ -259,3 +271,29 @@ def test_names_with_dots_are_told_apart(tmp_path: Path) -> None:
 def test_observations_of_another_size_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="takes observations of size 17"):
         make()(np.zeros((3, 16)))
+
+
+@pytest.mark.parametrize("had_one", [True, False])
+def test_a_writer_killed_between_the_two_files_leaves_a_policy(
+    had_one: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its place an exception at the second renaming, after which nothing is tidied up."""
+    if had_one:
+        save_policy(tmp_path, make(1))
+    replace = Path.replace
+
+    def killed(path: Path, target: Path) -> Path:
+        if target.suffix == ".json":
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        patch.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+        with pytest.raises(KeyboardInterrupt):
+            save_policy(tmp_path, make(2))
+    observation = np.ones(make().spec.observation_size)
+    for _ in range(2):
+        assert np.array_equal(load_policy(tmp_path)(observation), make(2)(observation))
+        finish_saving(tmp_path, "policy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["policy.json", "policy.safetensors"]

@@ -15,6 +15,7 @@ parts are imported on first use:
 ``mixedne.train``        train one agent
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 ``mixedne.watch``        film one of their episodes
+``mixedne.statistics``   summaries of evaluation tables; ``mixedne.report`` makes a page of them
 ``mixedne.export``       write a policy as an ONNX file, for other programs
 """
 
@@ -26,9 +27,11 @@ from mixedne.types import Players
 
 if TYPE_CHECKING:
     from mixedne import agents, evaluation, optimizers, saddle, solvers, studies, tasks, training
+    from mixedne.evaluation import statistics
     from mixedne.evaluation.sweep import evaluate
     from mixedne.exports import export
     from mixedne.policies import load_policy
+    from mixedne.reports.report import report
     from mixedne.studies.results import results
     from mixedne.training.run import train
     from mixedne.video.watch import watch
@@ -39,6 +42,7 @@ _FUNCTIONS = {
     "evaluate": "mixedne.evaluation.sweep",
     "export": "mixedne.exports",
     "load_policy": "mixedne.policies",
+    "report": "mixedne.reports.report",
     "results": "mixedne.studies.results",
     "train": "mixedne.training.run",
     "watch": "mixedne.video.watch",
@@ -46,7 +50,8 @@ _FUNCTIONS = {
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
 __all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
-__all__ += ["evaluate", "export", "load_policy", "results", "train", "training", "watch"]
+__all__ += ["evaluate", "export", "load_policy", "report", "results", "statistics", "train"]
+__all__ += ["training", "watch"]
 
 
 def __getattr__(name: str) -> Any:
@@ -54,6 +59,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_FUNCTIONS[name]), name)
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("mixedne")
+    if name == "statistics":
+        return importlib.import_module("mixedne.evaluation.statistics")
     if name in __all__:
         return importlib.import_module(f"mixedne.{name}")
     raise AttributeError(f"module 'mixedne' has no attribute {name!r}")

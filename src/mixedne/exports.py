@@ -67,10 +67,21 @@ def export(run: Any, out: str | Path, *, format: str = "onnx", overwrite: bool =
     range.
 
     Args:
-      run: a run folder, a policy file of this package, or a :class:`~mixedne.policies.Policy`.
+      run: what :func:`mixedne.train` returned, a run folder, a policy file of this package, or a
+        :class:`~mixedne.policies.Policy`.
       out: the ``.onnx`` file to write.
       format: ``onnx``; needs ``mixedne[onnx]``.
       overwrite: replace ``out`` if it exists.
+
+    Returns:
+      The file's ``path``, and how far its actions are from the policy's at most.
+
+    Examples:
+      >>> import mixedne
+      >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="exported")
+      >>> made = mixedne.export(run, "policy.onnx")
+      >>> made.largest_difference < 1e-5
+      True
     """
     check_choice("format", format, FORMATS)
     path = check_new_file(Path(out), "the ONNX file", ".onnx", overwrite=overwrite)

@@ -58,7 +58,7 @@ def check_new_file(path: Path, what: str, suffix: str, *, overwrite: bool) -> Pa
     if path.is_dir():
         raise InvalidInputError(f"{what} {path} is a folder")
     if path.exists() and not overwrite:
-        raise InvalidInputError(f"{path} exists: choose another file or pass --overwrite")
+        raise InvalidInputError(f"{path} exists: choose another file or pass overwrite=True")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InvalidInputError(f"{path} cannot be written: there is no folder {folder}")
@@ -75,9 +75,14 @@ def digest(path: Path) -> str:
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON file that carries a digest of its own content."""
-    sealed = {**document, "sha256": _content_digest(document)}
     with write_beside(path) as temporary:
-        temporary.write_text(json.dumps(sealed, indent=2) + "\n")
+        temporary.write_text(sealed_json(document))
+
+
+def sealed_json(document: Mapping[str, Any]) -> str:
+    """A JSON text that carries a digest of its own content."""
+    sealed = {**document, "sha256": _content_digest(document)}
+    return json.dumps(sealed, indent=2) + "\n"
 
 
 def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:
@@ -138,7 +143,7 @@ def new_folder(path: Path, *, mark: str, overwrite: bool = False) -> Iterator[Pa
     holds_something = path.is_dir() and any(path.iterdir())
     if holds_something and not overwrite:
         raise InvalidInputError(
-            f"the output folder {path} is not empty: choose another or pass --overwrite"
+            f"the output folder {path} is not empty: choose another or pass overwrite=True"
         )
     if Path.cwd().is_relative_to(path) or (holds_something and not (path / mark).is_file()):
         raise InvalidInputError(

@@ -11,7 +11,7 @@ import json
 import math
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,3 +100,14 @@ def last_evaluation(folder: Path) -> list[dict[str, Any]]:
     """The lines of a run's last evaluation, one for each shift."""
     lines = [line for line in read_metrics(folder) if line.get("kind") == "evaluation"]
     return [line for line in lines if line["step"] == lines[-1]["step"]]
+
+
+def best_evaluation(lines: Iterable[Mapping[str, Any]]) -> float | None:
+    """The highest mean return of an evaluation, over all of its shifts; None without any."""
+    found: dict[int, list[float]] = {}
+    for line in lines:
+        if line.get("kind") == "evaluation":
+            mean = math.nan if line["return_mean"] is None else line["return_mean"]
+            found.setdefault(line["step"], []).append(mean)
+    means = (sum(returns) / len(returns) for returns in found.values())
+    return max(filter(math.isfinite, means), default=None)

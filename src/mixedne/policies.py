@@ -18,9 +18,11 @@ and a head that gives an action in [−1, 1], which is rescaled to the task's bo
 ξ is zero unless noise is given, so a policy acts by its mean unless asked otherwise.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +34,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from mixedne.errors import InvalidInputError, check_choice
-from mixedne.files import read_json, write_beside, write_json
+from mixedne.files import read_json, sealed_json, unfinished_files, write_beside
 from mixedne.names import ACTIVATIONS
 from mixedne.types import LAYER_NORM_EPSILON, LOG_DEVIATION_RANGE
 from mixedne.zoo import is_zoo_name, zoo_entry
@@ -199,38 +201,90 @@ class Policy:
 def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
     """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest."""
     content = save(dict(policy.tensors), {"format_version": str(FORMAT_VERSION)})
-    with write_beside(folder / f"{name}.safetensors") as temporary:
-        temporary.write_bytes(content)
     document = {
         "format_version": FORMAT_VERSION,
         **dataclasses.asdict(policy.spec),
         "safetensors_sha256": hashlib.sha256(content).hexdigest(),
     }
-    write_json(folder / f"{name}.json", document)
+    # Both are complete before either is renamed: see _other_description.
+    with write_beside(folder / f"{name}.json") as description:
+        description.write_text(sealed_json(document))
+        with write_beside(folder / f"{name}.safetensors") as tensors:
+            tensors.write_bytes(content)
+
+
+def finish_saving(folder: Path, name: str) -> None:
+    """Complete what ``save_policy`` leaves if it is killed between renaming its two files."""
+    described, stored = policy_files(folder, name)
+    if stored.is_file():
+        found = _description(described, stored.read_bytes())
+        if found != described:
+            found.replace(described)
+
+
+def _description(described: Path, content: bytes) -> Path:
+    """``described``, or the file that is to replace it, if that is the one for these tensors."""
+    digest = hashlib.sha256(content).hexdigest()
+    for path in unfinished_files(described.parent, re.escape(described.stem)):
+        with contextlib.suppress(InvalidInputError):
+            if read_json(path, warn=False).get("safetensors_sha256") == digest:
+                return path
+    return described
 
 
 def load_policy(path: str | Path, name: str = "policy") -> Policy:
-    """The policy of a run folder, of a ``.json`` or ``.safetensors`` file, or ``zoo:NAME``."""
+    """The policy in a run folder; or the one whose ``.json`` or ``.safetensors`` is given.
+
+    A run that is being trained, or was killed, can be read at any time.
+
+    Args:
+      path: a run folder, its ``best`` folder, a policy's file, or ``zoo:NAME``.
+      name: which of a folder's policies: ``"policy"``, or ``"adversary"``, where there is one;
+        where these are averages, ``"policy-iterate"`` and ``"adversary-iterate"``, too.
+
+    Returns:
+      A function ``policy(observations) -> actions``, batched or not, in the task's own units.
+
+    Examples:
+      >>> import mixedne
+      >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="own")
+      >>> policy = mixedne.load_policy("own")
+      >>> policy([0.0, 0.1, 0.0, 0.0]).shape
+      (1,)
+    """
     described, stored = policy_files(path, name)
-    for file in (described, stored):
-        if not file.is_file():
-            raise InvalidInputError(f"there is no policy at {path}: {file.name} is missing")
-    document = read_json(described)
-    written = document.pop("safetensors_sha256", None)
+    for _ in range(2):  # once more, if they are replaced at this moment
+        document, content = _read_files(path, described, stored)
+        written = document.pop("safetensors_sha256", None)
+        if written in (None, hashlib.sha256(content).hexdigest()):
+            break
+    else:
+        raise InvalidInputError(
+            f"{stored} is damaged: its digest is not the one that {described.name} holds"
+        )
     try:
         spec = _read_spec(document)
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(f"{described} is no policy description: {error}") from None
     try:
-        content = stored.read_bytes()
         tensors = load(content)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(f"{stored} is damaged or no safetensors file: {error}") from None
-    if written is not None and written != hashlib.sha256(content).hexdigest():
-        raise InvalidInputError(
-            f"{stored} is damaged: its digest is not the one that {described.name} holds"
-        )
     return Policy(spec, tensors)
+
+
+def _read_files(path: str | Path, described: Path, stored: Path) -> tuple[dict[str, Any], bytes]:
+    """What is in the two files of a policy."""
+    try:
+        content = stored.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInputError(f"there is no policy at {path}: {stored.name} is missing") from None
+    except OSError as error:
+        raise InvalidInputError(f"{stored} cannot be read: {error.strerror}") from None
+    description = _description(described, content)
+    if not description.is_file():
+        raise InvalidInputError(f"there is no policy at {path}: {described.name} is missing")
+    return read_json(description), content
 
 
 def policy_files(path: str | Path, name: str = "policy") -> tuple[Path, Path]:

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from mixedne.cli.console import duration
 from mixedne.cli.main import main
 from mixedne.cli.study import signals_as_interrupt, stdout_for_results
 from mixedne.cli.study_tables import print_rows, progress_in_words, render
 from mixedne.config import configure
 from mixedne.config.identity import to_json
+from mixedne.progress import duration
 from mixedne.studies.plan import PlannedRun, expand
 from mixedne.studies.results import results
 from mixedne.studies.scheduler import Event, Job, Progress

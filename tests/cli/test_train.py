@@ -16,13 +16,13 @@ from rich.console import Console
 
 import mixedne
 from mixedne import InvalidInputError
-from mixedne.cli.console import Bar
 from mixedne.cli.main import main
 from mixedne.cli.parse import parse
-from mixedne.cli.train import Train, describe, seconds_left, watching
+from mixedne.cli.train import Train
 from mixedne.config import SETTINGS, Config, configure
 from mixedne.metrics import read_metrics
-from mixedne.training.run import Status
+from mixedne.progress import Bar
+from mixedne.training.run import Status, watching
 from probes.runs import LANGEVIN, Laboratory
 
 TRAINING = {
@@ -245,7 +245,7 @@ def test_a_bar_fits_into_80_columns_and_starts_where_the_run_resumes() -> None:
     bar = Bar("some.module:InvertedDoublePendulum-v5 ddpg", screen)
     assert bar.tasks[0].total is None  # not at 0: the run may go on from anywhere
     resumed = status(400_000)
-    bar.show(resumed.step, resumed.steps, seconds_left(resumed), describe(resumed))
+    bar.show(resumed.step, resumed.steps, resumed.seconds_left, str(resumed))
     task = bar.tasks[0]
     assert [task.completed, task.total] == [400_000, 500_000]
     with screen.capture() as printed:

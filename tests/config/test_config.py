@@ -340,7 +340,7 @@ COUNTS = (
     *("policy_delay", "metrics_every", "evaluate_episodes", "checkpoint_every", "critics"),
     *("inner_steps", "horizon", "trajectories", "critic_hidden"),
 )
-COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "seed")
+COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "keep_policies", "seed")
 
 NOT_FINITE = st.sampled_from([float("nan"), float("inf"), float("-inf")])
 BELOW_0 = st.floats(max_value=-1e-300, allow_infinity=False)

@@ -84,7 +84,7 @@ def test_settings_are_what_makes_the_policy() -> None:
     logged = {"metrics_every", "evaluate_every", "evaluate_masses", "evaluate_rhos"}
     assert not {"seed", "versions", "command", "run", "horizon", *logged} & set(found)
     assert not set(WITHOUT_RESULT) & set(found)
-    assert WITHOUT_RESULT == ("checkpoint_every", "tensorboard")
+    assert WITHOUT_RESULT == ("checkpoint_every", "keep_policies", "tensorboard")
     # What is logged is part of a run, though not of its policy.
     assert identifier({**fields(), "metrics_every": 7}) != identifier(fields())
     assert settings({**fields(), "metrics_every": 7}) == settings(fields())

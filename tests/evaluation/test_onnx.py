@@ -68,7 +68,7 @@ def test_a_policy_from_elsewhere_runs(kind: int, batch: Any, tmp_path: Path) -> 
     table = evaluate(path, PENDULUM, mass=[1, 2], episodes=2)
     other = evaluate(lambda x: x.astype(dtype) @ weight, PENDULUM, mass=[1, 2], episodes=2)
     assert table["return"].to_list() == pytest.approx(other["return"].to_list(), rel=1e-4)
-    with pytest.raises(InvalidInputError, match="does not say its task: pass --task"):
+    with pytest.raises(InvalidInputError, match="does not say its task: pass task="):
         evaluate(path, episodes=1)
     with pytest.raises(InvalidInputError, match="takes 4 observations and gives 1 actions, but"):
         evaluate(path, "Hopper-v5", episodes=1)
@@ -267,7 +267,7 @@ def test_metadata_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
         find_policy(path)
     helper.set_model_props(found, {**said, "mixedne.training": "{}"})
     onnx.save(found, path)
-    with pytest.raises(InvalidInputError, match="names a module: pass --task to allow it"):
+    with pytest.raises(InvalidInputError, match="names a module: pass task= to allow it"):
         evaluate(path, episodes=1)
 
 

@@ -299,7 +299,7 @@ def test_an_environment_that_misbehaves_is_named_with_its_step() -> None:
 def test_a_policy_file_cannot_name_a_module_to_import(tmp_path: Path) -> None:
     policy = random_policy(PENDULUM)
     save_policy(tmp_path, Policy(replace(policy.spec, task="this:Zen-v0"), policy.tensors))
-    with pytest.raises(InvalidInputError, match="names a module: pass --task to allow it"):
+    with pytest.raises(InvalidInputError, match="names a module: pass task= to allow it"):
         evaluate(tmp_path)
     assert "this" not in sys.modules
 
@@ -327,13 +327,17 @@ def actions(shape: tuple[int, ...], value: float) -> Any:
         (actions((1,), 0.0), {"task": PENDULUM, "mass": []}, "mass needs at least one value"),
         (actions((1,), 0.0), {"task": PENDULUM, "episodes": 0}, "episodes must be at least 1"),
         (actions((1,), 0.0), {"task": PENDULUM, "shifts": {"mass[wing]": 2}}, "body must be"),
-        (actions((1,), 0.0), {}, "does not say its task: pass --task"),
+        (actions((1,), 0.0), {}, "does not say its task: pass task="),
         (actions((2,), 0.0), {"task": PENDULUM}, r"actions of the shape \(10, 1\)"),
         (actions((), 0.0), {"task": PENDULUM}, r"actions of the shape \(10, 1\)"),
         (actions((1,), np.nan), {"task": PENDULUM}, "gave NaN or infinity"),
         (random_policy("Hopper-v5"), {"task": PENDULUM}, "takes 11 observations and gives 3"),
         ("nowhere", {}, "there is no policy at nowhere"),
-        (3, {"task": PENDULUM}, "a policy must be a path or a callable, not int"),
+        (
+            3,
+            {"task": PENDULUM},
+            "a policy must be a path, a run, a callable or have a method predict, not int",
+        ),
         ([], {"task": PENDULUM}, "at least one policy"),
         (lambda o: [[0.0], []], {"task": PENDULUM}, r"actions of the shape \(10, 1\)"),
         (actions((1,), 0.0), {"task": PENDULUM, "episodes": 2.5}, "episodes must be a whole"),

@@ -30,6 +30,7 @@ LANGEVIN = (
     *("InvertedPendulum-v5", "--delta", "0.1", "--steps", "400", "--seed", "3", *SMALL),
     *("--evaluate-every", "200", "--normalise-observations", "--inner-growth", "0.02"),
     *("--replay-size", "130"),  # fewer than steps: the ring goes round
+    *("--keep-policies", "2"),
 )
 """DDPG with MixedNE-LD; K_t grows to its limit."""
 
@@ -140,10 +141,9 @@ def results(out: Path) -> dict[str, Any]:
             {name: value for name, value in line.items() if name not in TIMES} for line in lines
         ],
         **{
-            name: (out / name).read_bytes()
-            for player in NAMES
-            for name in (f"{player}.safetensors", f"{player}.json")
-            if (out / name).exists()
+            str(path.relative_to(out)): path.read_bytes()
+            for name in (*NAMES, "best")
+            for path in out.rglob(f"{name}.*")
         },
     }
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from mixedne.config import configure
-from mixedne.evaluation.handles import PROVENANCE
+from mixedne.evaluation.runs import PROVENANCE
 from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import SCHEMA, write_table
 from mixedne.training.folder import RunFolder

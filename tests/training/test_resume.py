@@ -23,6 +23,7 @@ from mixedne.cli.main import main
 from mixedne.cli.parse import parse
 from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.sweep import evaluate
 from mixedne.files import read_json, write_json
 from mixedne.metrics import read_metrics
 from mixedne.training import collection
@@ -105,6 +106,9 @@ def test_the_ring_goes_round_and_chains_grow(whole: Path) -> None:
     chains = [line["inner_steps"] for line in lines if line["kind"] == "training"]
     assert chains[0] < chains[-1] == config["inner_max"]
     assert any(line["kind"] == "evaluation" for line in lines)
+    kept = {"best/best.json", "policies/step-000000000350/policy.json"}
+    assert kept | {"policies/step-000000000400/adversary.safetensors"} < {*results(whole)}
+    assert [path.name[-3:] for path in sorted((whole / "policies").iterdir())] == ["350", "400"]
 
 
 def killed_ends_as_whole(
@@ -152,6 +156,13 @@ def test_kills_during_the_first_seconds(laboratory: Laboratory, tmp_path: Path) 
         done = laboratory.train(*LANGEVIN, "--out", str(folder), "--resume")
         assert done.returncode == 0, done.stderr
     assert results(out) == results(whole)
+
+
+def test_a_killed_run_can_be_evaluated(broken_off: Path) -> None:
+    """It was left at step 330, and evaluated itself at 200."""
+    found = [evaluate(broken_off, at=at, episodes=1) for at in ("last", "best", 250, 300)]
+    assert [table["steps"].item() for table in found] == [300, 200, 250, 300]
+    assert found[0]["return"].equals(found[3]["return"])
 
 
 def test_interruptions_save_and_say_how_to_go_on(

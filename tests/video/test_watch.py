@@ -291,7 +291,7 @@ def test_an_interrupted_film_leaves_nothing(
         ({"shifts": {"mass[fot]": 2}}, "did you mean 'foot'?"),
         ({"out": "a.avi"}, "the video must end in .mp4, not a.avi"),
         ({"out": "none/a.mp4"}, "there is no folder"),
-        ({"out": "old.mp4"}, "exists: choose another file or pass --overwrite"),
+        ({"out": "old.mp4"}, "exists: choose another file or pass overwrite=True"),
         ({"out": "folder.mp4"}, "is a folder"),
     ],
 )

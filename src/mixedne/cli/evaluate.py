@@ -27,6 +27,8 @@ class ShiftOptions:
 
     task: Annotated[str | None, arg(metavar="TASK")] = None
     """The task; policies from elsewhere need it."""
+    at: Annotated[str, arg(metavar="best|last|STEP")] = "last"
+    """Which policy of a run: the last, the best by its own evaluations, or one that it keeps."""
     mass: Any = None  # this, friction and noise: lists of ``evaluate``, numbers of ``watch``
     mass_mode: Literal["reference", "consistent"] = "reference"
     """What a factor on masses changes: masses alone, or inertias and derived constants too."""
@@ -96,7 +98,7 @@ class Evaluate(ShiftOptions):
         """Evaluate, write and print."""
         if not self.policies:
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
-        keywords = self.keywords("policies", "out", "trust_pickle")
+        keywords = self.keywords("policies", "out", "trust_pickle", "at")
 
         from mixedne.cli.sets import add_scores, print_scores, set_name
         from mixedne.evaluation.handles import find_policies
@@ -104,7 +106,8 @@ class Evaluate(ShiftOptions):
         from mixedne.evaluation.table import concat_tables
 
         tables = []
-        for job, out in self.jobs(find_policies(self.policies, trust_pickle=self.trust_pickle)):
+        handles = find_policies(self.policies, at=self.at, trust_pickle=self.trust_pickle)
+        for job, out in self.jobs(handles):
             count, join = counting(f"Evaluation of {job[0].name}", "episodes"), self.out is None
             with count as progress, noted_warnings():
                 tables.append(evaluate(job, **keywords, out=out, join=join, progress=progress))

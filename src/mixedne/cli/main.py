@@ -4,11 +4,15 @@ All that takes long to import waits until ``main`` can answer Ctrl-C.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 from mixedne.cli.streams import note, prepare_streams, silence
 from mixedne.errors import EXPECTED, InvalidInputError
+
+ARGUMENT = re.compile(r"(?<![\w-])([a-z][a-z_]+)=(True)?(?=[\s,;:)]|$)")
+"""An argument in Python, as messages name it: ``out=`` or ``resume=True``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +46,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"{error.object!r} cannot be written as {error.encoding}: choose another name"
     if isinstance(error, EXPECTED):
-        return str(error) or "out of memory"
+        return ARGUMENT.sub(_option, str(error)) or "out of memory"
     import tempfile
     import traceback
 
@@ -61,6 +65,11 @@ def explain(error: BaseException) -> str:
             where = "MIXEDNE_TRACEBACK=1 shows the traceback"
     message = " ".join(str(error).split())[:500]
     return f"unexpected {type(error).__name__}: {message} ({where}; please report it)"
+
+
+def _option(argument: re.Match[str]) -> str:
+    """What an argument is called on the command line."""
+    return f"--{argument[1].replace('_', '-')}"
 
 
 if __name__ == "__main__":

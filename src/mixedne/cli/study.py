@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from mixedne.cli import study_tables
-from mixedne.cli.console import duration, noted_warnings, print_json, print_table
+from mixedne.cli.console import noted_warnings, print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError, TrainingError, check_number
+from mixedne.progress import duration
 
 if TYPE_CHECKING:
     import polars as pl

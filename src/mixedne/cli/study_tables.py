@@ -13,9 +13,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from mixedne.cli.console import duration, print_table
+from mixedne.cli.console import print_table
 from mixedne.cli.streams import note
 from mixedne.names import CHOICES
+from mixedne.progress import duration
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,14 +1,13 @@
 """``mixedne train``: one run."""
 
-import contextlib
 import dataclasses
 import shlex
 import sys
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
@@ -18,9 +17,6 @@ from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, 
 from mixedne.config.configure import choose, preset_config
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
-
-if TYPE_CHECKING:
-    from mixedne.training.run import Status
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,7 @@ class Train:
     def run(self) -> None:
         """Train, with progress on stderr."""
         from mixedne.metrics import last_evaluation
-        from mixedne.training.folder import ExistingRunError
-        from mixedne.training.run import train_config
+        from mixedne.training.run import train_config, watching
 
         config = self.config
         if not is_in_tables(config):
@@ -84,10 +79,8 @@ class Train:
                 + ", ".join(f"{name} is {getattr(config, name):g}" for name in used)
             )
         try:
-            with noted_warnings(), watching(config) as watch:
+            with noted_warnings(), watching(config, counting) as watch:
                 run = train_config(config, out=self.out, resume=self.resume, watch=watch)
-        except ExistingRunError as error:
-            raise ExistingRunError(error.path, out="--out", resume="--resume") from None
         except KeyboardInterrupt as stop:
             done = "stopped and saved" if stop.args else "stopped"
             words = [word for word in sys.argv[1:] if word != "--resume"]
@@ -128,25 +121,3 @@ def _options(default: Config) -> type:
         kind = Annotated[group, arg(name=title)]
         first.append((f"group{number}", kind, dataclasses.field(default_factory=group)))
     return dataclasses.make_dataclass("Options", first)
-
-
-@contextlib.contextmanager
-def watching(config: Config) -> Iterator[Callable[["Status"], None]]:
-    """Yield what shows a run's status: a bar on a terminal, a line now and then elsewhere."""
-    with counting(f"{config.task} {config.agent}", lines=20, said="compiling") as show:
-        yield lambda status: show(status.step, status.steps, seconds_left(status), describe(status))
-
-
-def seconds_left(status: "Status") -> float:
-    """At the speed since this process began, also of a run that was resumed."""
-    return (status.steps - status.step) / max(status.steps_per_second, 1e-9)
-
-
-def describe(status: "Status") -> str:
-    """A status in words."""
-    words = [f"{status.steps_per_second:.0f} steps/s", f"K {status.inner_steps}"]
-    if status.mean_return is not None:
-        words.append(f"return {status.mean_return:.1f}")
-    if status.evaluated is not None:
-        words.append(f"evaluated {status.evaluated:.1f}")
-    return ", ".join(words)

@@ -330,6 +330,11 @@ class Config:
     )
     evaluate_episodes: int = logged(2, "Episodes at each.", COUNT)
     checkpoint_every: int = saved(10_000, "Steps between two checkpoints.", COUNT)
+    keep_policies: int = saved(
+        0,
+        "Keep the policies of so many of the last checkpoints, for evaluate --at STEP.",
+        NOT_NEGATIVE,
+    )
     tensorboard: bool = saved(
         False, "Also write the metrics for TensorBoard (needs mixedne[tensorboard])."
     )

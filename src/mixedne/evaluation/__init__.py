@@ -4,6 +4,7 @@
 ``grids``        which shifts
 ``sets``         uncertainty sets as grids
 ``handles``      which policies: run folders, callables, ONNX and Stable-Baselines3 files
+``runs``         run folders: the last policy, the best, and those that are kept
 ``onnx``         ONNX files, checked before they run
 ``table``        the table's columns; how it is written, read and joined
 ``statistics``   its summaries per shift, over the grid, over seeds and over tasks

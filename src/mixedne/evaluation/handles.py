@@ -5,9 +5,12 @@ training, which becomes columns of the table. In a :class:`PolicyBatch` policies
 call a step for each, whatever the number of worlds.
 """
 
+import contextlib
 import hashlib
+import inspect
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,23 +24,10 @@ from threadpoolctl import ThreadpoolController
 
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.evaluation.onnx import load_onnx
-from mixedne.files import read_json
-from mixedne.names import STRENGTHS
+from mixedne.evaluation.runs import as_provenance, policy_folder, read_provenance, run_of
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 from mixedne.zoo import is_zoo_name, zoo_entry
-
-PROVENANCE = {
-    "agent": str,
-    "solver": str,
-    "formulation": str,
-    "delta": float,
-    "strength": float,
-    "preset": str,
-    "train_seed": int,
-    "steps": int,
-}
-"""Columns that say how a policy was trained; null where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +60,20 @@ class PolicyHandle:
         return None if self.fingerprint is None else "mean"
 
 
-def find_policies(what: Any, *, trust_pickle: bool = False) -> list[PolicyHandle]:
+def find_policies(
+    what: Any, *, at: str | int = "last", trust_pickle: bool = False
+) -> list[PolicyHandle]:
     """Sources from one policy, several, or a dictionary of them by name.
 
-    A policy is a path, a :class:`Policy`, or any callable. Stable-Baselines3 files hold
+    A policy is a path, what ``train`` returned, a :class:`Policy`, a Stable-Baselines3 model or
+    anything with its ``predict``, or any callable. ``at`` chooses among the policies of
+    run folders: the ``"last"``, the ``"best"``, or that of a step. Stable-Baselines3 files hold
     pickles, which run code of their maker's choice when loaded; they are refused without
     ``trust_pickle``.
     """
     many = isinstance(what, Mapping | Sequence) and not isinstance(what, str)
     given = what.values() if isinstance(what, Mapping) else what if many else [what]
-    found = [find_policy(policy, trust_pickle=trust_pickle) for policy in given]
+    found = [find_policy(policy, at=at, trust_pickle=trust_pickle) for policy in given]
     if isinstance(what, Mapping):
         return [replace(handle, name=str(name)) for name, handle in zip(what, found, strict=True)]
     if not found:
@@ -87,17 +81,25 @@ def find_policies(what: Any, *, trust_pickle: bool = False) -> list[PolicyHandle
     return _with_distinct_names(found)
 
 
-def find_policy(what: Any, *, trust_pickle: bool = False) -> PolicyHandle:
+def find_policy(what: Any, *, at: str | int = "last", trust_pickle: bool = False) -> PolicyHandle:
     """The handle of one policy; see :func:`find_policies`."""
-    if isinstance(what, PolicyHandle):
+    if isinstance(what, PolicyHandle) and at == "last":
         return what
-    if isinstance(what, str | Path):
-        return _from_path(Path(what), trust_pickle)
+    path = what if callable(what) else getattr(what, "path", what)  # train and export return one
+    if isinstance(path, str | Path):
+        return _from_path(policy_folder(Path(path), at), trust_pickle)
+    if at != "last":
+        raise InvalidInputError(f"at={at!r} needs a run folder, not {type(what).__name__}")
     if isinstance(what, Policy):
         return PolicyHandle("policy", what, task=what.spec.task, sizes=_sizes(what))
+    if callable(getattr(what, "predict", None)):
+        return _from_model(what)
     if callable(what):
         return PolicyHandle(getattr(what, "__name__", type(what).__name__), what)
-    raise InvalidInputError(f"a policy must be a path or a callable, not {type(what).__name__}")
+    raise InvalidInputError(
+        "a policy must be a path, a run, a callable or have a method predict, "
+        f"not {type(what).__name__}"
+    )
 
 
 def _with_distinct_names(handles: list[PolicyHandle]) -> list[PolicyHandle]:
@@ -123,12 +125,11 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     if path.is_file() and path.suffix == ".onnx":
         return _from_onnx(path)
     policy = load_policy(path)
-    config = path / "config.json"
-    is_run = config.exists() or (path / "metrics.jsonl").exists()
+    run, name = run_of(path) if path.is_dir() else (None, path.stem)
     return PolicyHandle(
-        name=_readable(path.resolve().name if path.is_dir() else path.stem),
+        name=_readable(name),
         act=policy,
-        provenance=_read_provenance(config) if is_run else {},
+        provenance={} if run is None else read_provenance(run, path),
         task=policy.spec.task,
         sizes=_sizes(policy),
         fingerprint=_hash_files(policy_files(path)),
@@ -153,33 +154,15 @@ def _sizes(policy: Policy) -> tuple[int, int]:
 
 
 def _hash_files(files: Iterable[Path]) -> str:
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _read_provenance(config: Path) -> dict[str, Any]:
-    """What a run's configuration says of its training."""
-    said = read_json(config, warn=False)
-    try:
-        if "agent" not in said:
-            raise ValueError("a file of another kind")
-        strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
-        return _as_provenance({**said, "strength": strength, "train_seed": said.get("seed")})
-    except (ValueError, TypeError, OverflowError):
-        raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
-
-
-def _as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if said.get(name) is None else kind(said[name])
-        for name, kind in PROVENANCE.items()
-    }
+    whole = (file.read_bytes() for file in files if file.is_file())
+    return hashlib.sha256(b"".join(whole)).hexdigest()
 
 
 def _from_onnx(path: Path) -> PolicyHandle:
     """An ONNX policy; one that this package exported knows its task and its training."""
     policy = load_onnx(path)
     try:
-        provenance = _as_provenance(policy.training)
+        provenance = as_provenance(policy.training)
     except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{path} is damaged: it misstates its training") from None
     return PolicyHandle(
@@ -198,12 +181,11 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
     if not trust_pickle:
         raise InvalidInputError(
             f"{path} is a Stable-Baselines3 file, which can run any code when it is loaded: "
-            "pass --trust-pickle if you trust its maker"
+            "pass trust_pickle=True if you trust its maker"
         )
     algorithm = _stable_baselines_algorithm(path)
     try:
         import stable_baselines3
-        import torch
     except ImportError:
         raise InvalidInputError(
             "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
@@ -212,28 +194,50 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except Exception as error:  # whatever a strange file makes the loader raise
         raise InvalidInputError(f"{path} cannot be loaded: {first_line(error)}") from None
-    spaces = (model.observation_space, model.action_space)
-    shapes: list[Any] = [getattr(space, "shape", None) or () for space in spaces]
-    if not all(len(shape) == 1 for shape in shapes):
-        raise InvalidInputError(f"{path} holds a policy whose observations or actions are not flat")
+    handle = _from_model(model)
+    own = {"name": _readable(path.stem), "fingerprint": _hash_files([path]), "path": path}
+    return replace(handle, **own)
+
+
+def _from_model(model: Any) -> PolicyHandle:
+    """A model of Stable-Baselines3, or anything that predicts like one: its mean acts."""
+    kind = type(model)
+    spaces = (getattr(model, f"{name}_space", None) for name in ("observation", "action"))
+    shapes: list[Any] = [getattr(space, "shape", None) for space in spaces]
+    if not all(shape is None or len(shape) == 1 for shape in shapes):
+        raise InvalidInputError(
+            f"the policy {kind.__name__} has observations or actions that are not flat"
+        )
+    predict, options = model.predict, {}
+    with contextlib.suppress(TypeError, ValueError):  # no signature to look at
+        if "deterministic" in inspect.signature(predict).parameters:
+            options = {"deterministic": True}
+    normaliser = getattr(model, "get_vec_normalize_env", lambda: None)()
+
+    def act_once(observation: NDArray[np.float64]) -> Any:
+        seen = observation if normaliser is None else normaliser.normalize_obs(observation)
+        given = predict(seen, **options)
+        return given[0] if isinstance(given, tuple) else given  # beside a recurrent state
 
     def act(observations: NDArray[np.float64]) -> NDArray[np.floating]:
         # Row by row: a batch would differ in the last bits from what Stable-Baselines3 does.
         # One thread: several would only wait for each other over a product this small.
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
+        torch = sys.modules.get("torch")
+        threads = None if torch is None else torch.get_num_threads()
         try:
-            return np.stack([model.predict(row, deterministic=True)[0] for row in observations])
+            if torch is not None:
+                torch.set_num_threads(1)
+            return np.stack([act_once(row) for row in observations])
         finally:
-            torch.set_num_threads(threads)
+            if torch is not None:
+                torch.set_num_threads(threads)
 
+    is_stable_baselines = kind.__module__.startswith("stable_baselines3.")
     return PolicyHandle(
-        name=_readable(path.stem),
+        name=kind.__name__,
         act=act,
-        provenance={"agent": f"sb3-{algorithm.lower()}"},
-        sizes=(shapes[0][0], shapes[1][0]),
-        fingerprint=_hash_files([path]),
-        path=path,
+        provenance={"agent": f"sb3-{kind.__name__.lower()}"} if is_stable_baselines else {},
+        sizes=None if None in shapes else (shapes[0][0], shapes[1][0]),
     )
 
 

@@ -26,9 +26,10 @@ from mixedne.evaluation.handles import PolicyBatch, PolicyHandle, find_policies,
 from mixedne.evaluation.sets import add_set
 from mixedne.evaluation.table import ChunkStore, table_schema, world_columns
 from mixedne.policies import Policy
+from mixedne.progress import OnProgress, showing
 from mixedne.shifts import Axis
 from mixedne.tasks import Shift, Task, Worlds, check_axes, make_worlds, resolve_task, shift_effects
-from mixedne.tasks.registry import full_task_name
+from mixedne.tasks.registry import EnvironmentFactory, full_task_name, task_id
 from mixedne.versions import versions
 
 MAX_EPISODES = 2_000_000
@@ -65,8 +66,9 @@ class Case(NamedTuple):
 
 def evaluate(
     policies: Any,
-    task: str | None = None,
+    task: str | EnvironmentFactory | None = None,
     *,
+    at: str | int = "last",
     mass: Values | None = None,
     friction: Values | None = None,
     noise: Values | None = None,
@@ -87,16 +89,20 @@ def evaluate(
     threads: int | None = None,
     worlds_at_once: int = 256,
     trust_pickle: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: bool | OnProgress = False,
 ) -> pl.DataFrame:
     """Run policies in worlds that differ from the nominal one; one row per episode.
 
     Args:
-      policies: one, a list, or a dictionary by name, of: a path to a run folder, a policy
-        file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``; ``"zoo:NAME"``; a
-        :class:`~mixedne.policies.Policy`; any callable ``observations (n, d) -> actions (n, k)``
-        in the task's own units.
-      task: name of the task; not needed for policies that know theirs.
+      policies: one, a list, or a dictionary by name, of: what :func:`mixedne.train` returned; a
+        path to a run folder, a policy file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``, or
+        ``"zoo:NAME"``; a
+        :class:`~mixedne.policies.Policy`; a Stable-Baselines3 model, or anything else with its
+        ``predict``; any callable ``observations (n, d) -> actions (n, k)`` in the task's own units.
+      task: name of the task, or a function without arguments that makes its environment; not
+        needed for policies that know theirs.
+      at: which policy of a run folder: ``"last"``, ``"best"`` by the run's own evaluations, or
+        that of a step, if the run keeps it (``keep_policies``). A run in training has them, too.
       mass: factors on all bodies' masses: one, several, or a grid as on the command line
         (``"0.5:2:16"``, ``"paper"``). So also:
       friction: factors on all geoms' friction.
@@ -125,8 +131,20 @@ def evaluate(
       threads: for the physics; all cores by default.
       worlds_at_once: how many worlds advance together.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: called now and then with the number of episodes done, those under way by
-        their share of steps, and of all.
+      progress: True shows a bar on a terminal and lines elsewhere; or a function that is called
+        now and then with the number of episodes done, those under way by their share of steps,
+        and of all.
+
+    Returns:
+      A table with one row per episode: which policy in which world, and its ``return``, ``length``
+      and so on. :mod:`mixedne.statistics` summarises it.
+
+    Examples:
+      >>> import mixedne
+      >>> stay = lambda observations: 0 * observations[:, :1]
+      >>> table = mixedne.evaluate(stay, "InvertedPendulum-v5", mass=[0.5, 2], episodes=3)
+      >>> table.height
+      6
     """
     grid = Grid(
         shifts,
@@ -142,7 +160,8 @@ def evaluate(
         stochastic=stochastic,
     )
     check_number("worlds_at_once", worlds_at_once, at_least=1)
-    handles = find_policies(policies, trust_pickle=trust_pickle)
+    handles = find_policies(policies, at=at, trust_pickle=trust_pickle)
+    task = None if task is None else task_id(task)
     if set is not None:
         task = task_name(handles, task)
         grid = add_set(grid, set, task, points, ends)
@@ -154,13 +173,14 @@ def evaluate(
     fingerprint = _fingerprint(handles, found, grid, worlds_at_once)
     store = ChunkStore(out, fingerprint, overwrite=overwrite, join=join)
     done = 0
-    for number, chunk in enumerate(_chunks(handles, grid, worlds_at_once)):
-        if not store.has(number):
-            report = functools.partial(lambda before, now: progress(before + now, total), done)
-            rows = run_chunk(handles, found, grid, chunk, threads=threads, report=report)
-            store.put(number, rows)
-        done += len(chunk)
-        progress(done, total)
+    with showing(progress, "Evaluation", "episodes") as show:
+        for number, chunk in enumerate(_chunks(handles, grid, worlds_at_once)):
+            if not store.has(number):
+                report = functools.partial(lambda before, now: show(before + now, total), done)
+                rows = run_chunk(handles, found, grid, chunk, threads=threads, report=report)
+                store.put(number, rows)
+            done += len(chunk)
+            show(done, total)
     table = store.finish()
     warn_of_divergence(table)
     return table
@@ -173,12 +193,12 @@ def task_name(handles: Sequence[PolicyHandle], name: str | None) -> str:
     known = {handle.task for handle in handles}
     if None in known:
         unknown = next(handle.name for handle in handles if handle.task is None)
-        raise InvalidInputError(f"the policy {unknown} does not say its task: pass --task")
+        raise InvalidInputError(f"the policy {unknown} does not say its task: pass task=")
     if len(known) > 1:
-        raise InvalidInputError(f"the policies have several tasks, {known}: pass --task")
+        raise InvalidInputError(f"the policies have several tasks, {known}: pass task=")
     name = str(known.pop())
     if ":" in name:  # resolving it would import the module
-        raise InvalidInputError(f"the policy's task {name} names a module: pass --task to allow it")
+        raise InvalidInputError(f"the policy's task {name} names a module: pass task= to allow it")
     return name
 
 

@@ -21,7 +21,8 @@ import polars as pl
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import BASIC, Grid, episode_seed
-from mixedne.evaluation.handles import PROVENANCE, PolicyHandle, find_policy
+from mixedne.evaluation.handles import PolicyHandle, find_policy
+from mixedne.evaluation.runs import PROVENANCE
 from mixedne.files import unfinished_files, write_beside
 from mixedne.shifts import Axis, Shift, is_nominal, shift_axes
 
@@ -132,13 +133,18 @@ def read_run_table(folder: Path) -> pl.DataFrame:
     """
     path = folder / "evaluation.parquet"
     table = read_table(path)
+    if not is_current(table, folder):
+        raise InvalidInputError(f"{path} has episodes of another policy than the one beside it")
+    return table
+
+
+def is_current(table: pl.DataFrame, folder: Path) -> bool:
+    """Whether a table's episodes are of the policy in a folder, as far as can be told."""
     try:
         here = find_policy(folder).label
     except InvalidInputError:
-        return table
-    if not table["policy"].drop_nulls().is_in([here]).all():
-        raise InvalidInputError(f"{path} has episodes of another policy than the one beside it")
-    return table
+        return True
+    return bool(table["policy"].drop_nulls().is_in([here]).all())
 
 
 @functools.cache  # once is enough: a study may have a thousand
@@ -294,7 +300,7 @@ class ChunkStore:
     def _read_old(self, out: Path) -> pl.DataFrame | None:
         """The table that is to be joined, which others may have written meanwhile."""
         if out.exists() and not (self._join or self._overwrite):
-            raise InvalidInputError(f"{out} exists: choose another file or pass --overwrite")
+            raise InvalidInputError(f"{out} exists: choose another file or pass overwrite=True")
         return read_table(out) if self._join and out.exists() else None
 
 

@@ -29,8 +29,8 @@ def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float |
     """Parameters within bounds, once an episode, or moving by ``rate`` of their range a step."""
     if not parameters:
         raise InvalidInputError(
-            "the formulation parameters needs parameters and their bounds, as in "
-            "--parameters 'mass[torso]=0.5:2' 'friction=0.4:2'"
+            "the formulation parameters needs parameters= and their bounds, as in "
+            "'mass[torso]=0.5:2' 'friction=0.4:2'"
         )
     ranges = Ranges.find(task, "parameters", parameters)
     limits = box = ranges.limits

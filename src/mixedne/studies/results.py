@@ -63,6 +63,17 @@ def results(
         the first one's row counts.
       study: only the runs of this study, as the plan in its folder lists them.
       settings: fields of the configuration to add as columns, e.g. ``["sigma0", "sigma"]``.
+
+    Returns:
+      A table with one row per episode, as :func:`mixedne.evaluate` gives it, with each run's
+      ``identifier``.
+
+    Examples:
+      >>> import mixedne
+      >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="runs/a")
+      >>> table = run.evaluate(episodes=2, out="runs/a/evaluation.parquet")
+      >>> mixedne.results("runs", settings=["eta"])["eta"].to_list()
+      [0.0001, 0.0001]
     """
     if not paths:
         raise InvalidInputError("results need at least one folder")

@@ -16,8 +16,8 @@ import functools
 import re
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import mujoco
@@ -40,6 +40,13 @@ JAX_TASKS = ("toy",)
 
 DEFAULT_VERSION = "v5"
 """Of the batched tasks, where a name has none."""
+
+
+EnvironmentFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
+"""A function or class without arguments that makes an environment."""
+
+_FACTORIES: dict[str, EnvironmentFactory] = {}
+# By the id under which Gymnasium's registry has them, in this process.
 
 
 class _NoMujocoWarnings:
@@ -78,6 +85,49 @@ def no_construction_warnings() -> Iterator[None]:
     with no_mujoco_warnings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"(\x1b\[\d+m)?WARN: ")  # Gymnasium's logger
         yield
+
+
+def task_id(task: str | EnvironmentFactory) -> str:
+    """The name of a task; an environment's factory is registered with Gymnasium under its own.
+
+    A factory of the same name as an earlier one takes its place, as when a notebook's cell runs
+    again. The time limit is that of the environment's specification or of its ``TimeLimit``.
+    """
+    if isinstance(task, str):
+        return task
+    if not callable(task):
+        raise InvalidInputError(
+            f"a task must be a name or a function that makes an environment, not {task!r}"
+        )
+    name = re.sub(r"\W", "", getattr(task, "__name__", "")) or "Environment"
+    found = f"{name}-v0"
+    if found in gym.registry and found not in _FACTORIES:
+        raise InvalidInputError(
+            f"Gymnasium has a {found} already: give the function {name} another name"
+        )
+    if _FACTORIES.get(found) is not task:
+        gym.registry.pop(found, None)
+        gym.register(found, entry_point=task, max_episode_steps=_time_limit(found, task))
+        _FACTORIES[found] = task
+        resolve_task.cache_clear()
+        nominal_model.cache_clear()
+    return found
+
+
+def _time_limit(name: str, factory: EnvironmentFactory) -> int | None:
+    """The time limit of what a factory makes."""
+    try:
+        made: Any = factory()
+    except Exception as error:
+        raise InvalidInputError(f"{name} cannot be made: {first_line(error)}") from None
+    if not isinstance(made, gym.Env):
+        raise InvalidInputError(f"{name} must make a gymnasium.Env, not {type(made).__name__}")
+    limit = getattr(made.spec, "max_episode_steps", None)
+    env = made
+    while limit is None and isinstance(env, gym.Wrapper):
+        limit, env = getattr(env, "_max_episode_steps", None), env.env
+    made.close()
+    return limit
 
 
 @functools.cache

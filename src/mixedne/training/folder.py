@@ -4,6 +4,8 @@
 ``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
 ``policy.*``            the agent at the last checkpoint; ``adversary.*`` likewise; where these are
                         averages, ``policy-iterate.*`` and ``adversary-iterate.*``, too
+``best/``               the same of the best policy by the run's own evaluations
+``policies/``           the same of the last checkpoints, if they are kept
 ``checkpoint/``         the last two checkpoints, and while training the replay
 ``evaluation.parquet``  once evaluated
 """
@@ -19,8 +21,9 @@ from typing import IO, Any, Self
 from mixedne.config import Config
 from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.runs import BEST, KEPT, kept_name, kept_steps
 from mixedne.files import read_json, unfinished_files, write_json
-from mixedne.policies import NAMES, Policy, load_policy, save_policy
+from mixedne.policies import NAMES, Policy, finish_saving, load_policy, save_policy
 from mixedne.versions import machine, versions
 
 try:
@@ -31,22 +34,10 @@ except ImportError:  # Windows: two processes in one folder are not noticed
 FORMAT_VERSION = 1
 """The format_version of ``config.json``."""
 
-_STEMS = "|".join(["config", *NAMES])
+_STEMS = "|".join(["config", "best", *NAMES])
 """What is written beside its place, as a regular expression."""
 
 _PACKAGES = ("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
-
-
-class ExistingRunError(InvalidInputError):
-    """A folder holds a run already, and was not meant to."""
-
-    def __init__(self, path: Path, out: str = "out=", resume: str = "resume=True") -> None:
-        """``out`` and ``resume`` are what the user can choose otherwise, as they are written."""
-        self.path = path
-        super().__init__(
-            f"the folder {path} holds a run already: choose another with {out}, or continue that "
-            f"run with {resume}"
-        )
 
 
 class RunFolder:
@@ -94,9 +85,7 @@ class RunFolder:
         self._make(self.checkpoints, exist_ok=True)
         self._take_lock()
         self._is_new_run = is_new_run
-        strays = unfinished_files(self.path, _STEMS) + unfinished_files(self.checkpoints, ".+")
-        for path in strays:
-            path.unlink(missing_ok=True)
+        self._clear_up()
         if is_new_run:
             document = {"format_version": FORMAT_VERSION, **to_json(config)}
             document |= {"command": command(config), "machine": machine()}
@@ -124,10 +113,41 @@ class RunFolder:
             return False
         return True
 
-    def write_policies(self, policies: Mapping[str, Policy]) -> None:
-        """Write policies under their names."""
+    def write_policies(self, policies: Mapping[str, Policy], place: str = "") -> None:
+        """Write policies under their names, into the folder or one below it."""
         for name, policy in policies.items():
-            save_policy(self.path, policy, name)
+            save_policy(self.path / place, policy, name)
+
+    @property
+    def has_best(self) -> bool:
+        """Whether an evaluation has chosen a policy."""
+        return (self.path / BEST / "policy.json").is_file()
+
+    def write_best(self, policies: Mapping[str, Policy], step: int, mean_return: float) -> None:
+        """Write the policies that are the best so far."""
+        self.write_policies(policies, BEST)
+        document = {"format_version": FORMAT_VERSION, "step": step, "mean_return": mean_return}
+        write_json(self.path / BEST / "best.json", document)
+
+    def keep_policies(self, policies: Mapping[str, Policy], step: int, count: int) -> None:
+        """Keep the policies of this step, and of earlier ones so many that there are ``count``."""
+        if count == 0:
+            return
+        self.write_policies(policies, f"{KEPT}/{kept_name(step)}")
+        # Later ones are of a run that was set back: it comes to them again.
+        kept = [path for earlier, path in kept_steps(self.path).items() if earlier <= step]
+        for path in kept[:-count]:
+            shutil.rmtree(path)
+
+    def _clear_up(self) -> None:
+        """Remove what processes that were killed have left; what can be finished, is."""
+        for place in (self.path, self.path / BEST, *kept_steps(self.path).values()):
+            for name in NAMES:
+                finish_saving(place, name)
+            for path in unfinished_files(place, _STEMS):
+                path.unlink(missing_ok=True)
+        for path in unfinished_files(self.checkpoints, ".+"):
+            path.unlink(missing_ok=True)
 
     def _make(self, path: Path, *, exist_ok: bool) -> None:
         try:
@@ -148,7 +168,10 @@ class RunFolder:
         """Refuse a folder that does not hold this run."""
         begun, its_versions = _read_config(self.config)
         if not resume:
-            raise ExistingRunError(self.path)
+            raise InvalidInputError(
+                f"the folder {self.path} holds a run already: choose another with out=, or "
+                "continue that run with resume=True"
+            )
         for name, value in to_json(config).items():
             if begun[name] != value:
                 raise InvalidInputError(

@@ -42,6 +42,8 @@ class MetricsWriter:
         self._checksum = 0
         self.size = 0
         """Bytes that belong to the run; a killed process may have written more."""
+        self.written: list[dict[str, Any]] = []
+        """The lines that this process has written; whoever takes them empties the list."""
 
     def check(self, size: int) -> None:
         """Refuse a file whose first ``size`` bytes are not those that were written."""
@@ -72,6 +74,7 @@ class MetricsWriter:
 
     def write(self, *lines: dict[str, Any]) -> None:
         """Append lines."""
+        self.written += lines
         with self._path.open("ab") as file:
             for line in lines:
                 text, self._checksum = format_line(line, self._checksum)

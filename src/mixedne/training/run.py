@@ -13,32 +13,46 @@ import statistics
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mixedne.config import Config, configure, learning_gap
 from mixedne.config.identity import compile_key
 from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.evaluation.sweep import evaluate
 from mixedne.policies import Policy, load_policy
+from mixedne.progress import counting
 from mixedne.tasks import resolve_task
+from mixedne.tasks.registry import EnvironmentFactory, task_id
 from mixedne.training.folder import RunFolder
 from mixedne.training.training_run import TrainingRun
 from mixedne.training.updates import Updater, make_updater
 
+if TYPE_CHECKING:
+    from mixedne.video.watch import Video
+
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run."""
+    """A run that was trained: to its end, or until a callback stopped it."""
 
     path: Path  # its folder
     config: Config
+
+    evaluate = evaluate
 
     @property
     def policy(self) -> Policy:
         """The trained agent."""
         return load_policy(self.path)
+
+    def watch(self, out: str | Path, **options: Any) -> "Video":
+        """Film it: :func:`mixedne.watch` with this run and these options."""
+        from mixedne.video.watch import watch
+
+        return watch(self, out, **options)
 
 
 @dataclass(frozen=True)
@@ -51,13 +65,28 @@ class Status:
     mean_return: float | None  # of the last ten episodes
     inner_steps: int  # K_t
     evaluated: float | None  # the last evaluation's mean return in the nominal world
+    metrics: tuple[Mapping[str, Any], ...] = ()  # lines of metrics.jsonl that are new
+
+    @property
+    def seconds_left(self) -> float:
+        """At the speed since this process began, also of a run that was resumed."""
+        return (self.steps - self.step) / max(self.steps_per_second, 1e-9)
+
+    def __str__(self) -> str:
+        words = [f"{self.steps_per_second:.0f} steps/s", f"K {self.inner_steps}"]
+        if self.mean_return is not None:
+            words.append(f"return {self.mean_return:.1f}")
+        if self.evaluated is not None:
+            words.append(f"evaluated {self.evaluated:.1f}")
+        return ", ".join(words)
 
 
-Watch: TypeAlias = Callable[[Status], None]
+Watch: TypeAlias = Callable[[Status], bool | None]
+"""Sees how far a run is; stops it if it returns False."""
 
 
 def train(
-    task: str,
+    task: str | EnvironmentFactory,
     *,
     agent: str = "ddpg",
     solver: str | None = None,
@@ -68,13 +97,15 @@ def train(
     seed: int = 0,
     out: str | Path | None = None,
     resume: bool = False,
-    watch: Watch = lambda status: None,
+    progress: bool = False,
+    callback: Watch = lambda status: None,
     **settings: Any,
 ) -> Run:
     """Train one agent; the run folder holds its policy.
 
     Args:
-      task: what to learn, e.g. ``"Hopper-v5"``.
+      task: what to learn, e.g. ``"Hopper-v5"``; or a function without arguments that makes the
+        environment, whose name becomes the task's.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
       formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
@@ -87,13 +118,42 @@ def train(
         says the choices.
       resume: continue the run in that folder, if there is one; without ``out``, the newest of
         that name.
-      watch: called now and then with the run's :class:`Status`.
+      progress: show a bar on a terminal, and lines elsewhere.
+      callback: called after every cycle with the run's :class:`Status`, among it the lines of
+        metrics that are new. If it returns False, the run is saved and stops; ``resume=True``
+        can go on with it.
       settings: any field of :class:`~mixedne.config.Config`.
+
+    Returns:
+      The run: its ``path``, ``config`` and ``policy``; ``run.evaluate(…)`` and ``run.watch(…)`` are
+      :func:`mixedne.evaluate` and :func:`mixedne.watch` with it.
+
+    Examples:
+      >>> import mixedne
+      >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="pendulum")
+      >>> run.evaluate(mass=[0.5, 1], episodes=2)["mass"].to_list()
+      [0.5, 0.5, 1.0, 1.0]
     """
     settings |= {} if steps is None else {"steps": steps}
     settings |= {"agent": agent, "solver": solver, "formulation": formulation, "delta": delta}
-    config = configure(task, preset=preset, seed=seed, **settings)
-    return train_config(config, out=out, resume=resume, watch=watch)
+    config = configure(task_id(task), preset=preset, seed=seed, **settings)
+    shown = watching(config) if progress else contextlib.nullcontext(lambda status: None)
+    with shown as show:
+
+        def watch(status: Status) -> bool | None:
+            show(status)
+            return callback(status)
+
+        return train_config(config, out=out, resume=resume, watch=watch)
+
+
+@contextlib.contextmanager
+def watching(
+    config: Config, counting: Callable[..., Any] = counting
+) -> Iterator[Callable[[Status], None]]:
+    """Yield what shows a run's status: a bar on a terminal, a line now and then elsewhere."""
+    with counting(f"{config.task} {config.agent}", lines=20, said="compiling") as show:
+        yield lambda status: show(status.step, status.steps, status.seconds_left, str(status))
 
 
 def train_config(
@@ -121,8 +181,8 @@ def train_runs(
     """Train several runs of VPG together, each into its own folder; or one run of any agent.
 
     They may differ in seed, η and σ0. Each ends with the numbers that it would have had alone,
-    and eight take little longer than one. ``watch`` sees the run that is furthest behind. A run
-    that diverges raises its error after the others are done.
+    and eight take little longer than one. ``watch`` sees the run that is furthest behind, and stops
+    all of them. A run that diverges raises its error after the others are done.
     """
     hold_to_one_thread()
     check_compatible(configs)
@@ -142,7 +202,13 @@ def train_runs(
                 runs.append(TrainingRun(config, folder, updater))
             for run in runs:
                 run.begin(resume=resume)
-            if not run_all(runs, updater, watch, interrupted) or interrupted():
+            stopped: list[bool] = []
+
+            def see(status: Status) -> None:
+                stopped[:] = [True] if watch(status) is False else []
+
+            is_over = run_all(runs, updater, see, lambda: bool(stopped) or interrupted())
+            if interrupted() or not (is_over or stopped):
                 raise KeyboardInterrupt("saved")
     except IsADirectoryError as error:
         name = error.filename2 or error.filename
@@ -171,7 +237,7 @@ def _kept(runs: Sequence[TrainingRun]) -> str:
     saved = [run.saved for run in runs if run.saved is not None]
     if not runs or len(saved) < len(runs):
         return "nothing is saved yet"
-    return f"the checkpoint at step {min(saved)} is kept, and --resume goes on from it"
+    return f"the checkpoint at step {min(saved)} is kept, and resume=True goes on from it"
 
 
 def check_compatible(configs: Sequence[Config]) -> None:
@@ -253,7 +319,7 @@ def run_all(
         last = min(going, key=lambda run: run.step)
         mean = statistics.fmean(last.recent_returns) if last.recent_returns else None
         so_far = last.step, last.config.steps, speed, mean, last.inner_steps, last.evaluated
-        watch(Status(*so_far))
+        watch(Status(*so_far, last.new_lines()))
     for run in runs:
         with run.failing():
             run.finish()

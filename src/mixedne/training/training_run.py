@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mixedne.config import Config
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.sweep import evaluate
-from mixedne.metrics import read_metrics
+from mixedne.metrics import best_evaluation, read_metrics
 from mixedne.policies import NAMES
 from mixedne.shifts import PARAMETERS
 from mixedne.solvers import SolverState
@@ -62,6 +62,7 @@ class TrainingRun:
         self.recent_returns: list[float] = []  # the last ten; VPG's, since the last metrics
         self.evaluated: float | None = None  # the last evaluation's return in the nominal world
         self.seconds = 0.0  # spent on the run; runs that are trained together share them equally
+        self._best: float | None = None  # the highest mean return of an evaluation
         self._first = (0, 0.0)  # step and seconds when this process took the run over
         self.saved: int | None = None  # the step of the last checkpoint
         self.failure: str | None = None  # why the run cannot continue
@@ -89,6 +90,8 @@ class TrainingRun:
                 self.experience.start()
         self._first = (self.step, self.seconds)
         self._writer.open(self.step)
+        if self.step > 0 and self.folder.has_best:  # older versions kept none
+            self._best = best_evaluation(read_metrics(self.folder.path))
 
     def _check_end_of_metrics(self) -> None:
         """Refuse a finished run whose metrics are shorter than its last checkpoint says."""
@@ -116,9 +119,9 @@ class TrainingRun:
         if self.failure is not None:
             return
         if self.saved != self.step:
-            self.save()
+            self.save(keep=not self.is_active)
         elif not self._is_complete:
-            self.folder.write_policies(self._by_name(self.output(), self.policies()))
+            self._write_policies(keep=not self.is_active)
         if not self.is_active:
             self.folder.replay.unlink(missing_ok=True)
 
@@ -226,7 +229,12 @@ class TrainingRun:
         if is_last:
             self._doubt()
         elif is_due(config.checkpoint_every):
-            self.save()
+            self.save(keep=True)
+
+    def new_lines(self) -> tuple[dict[str, Any], ...]:
+        """The lines of metrics since the last call."""
+        lines, self._writer.written = tuple(self._writer.written), []
+        return lines
 
     def log(self) -> None:
         """Write a line of metrics: means since the line before."""
@@ -275,7 +283,10 @@ class TrainingRun:
         self._line, self._means = line, MetricMeans()
 
     def evaluate(self) -> None:
-        """Evaluate the agent alone, without noise, at a few shifts; a line of metrics for each."""
+        """Evaluate the agent alone, without noise, at a few shifts; a line of metrics for each.
+
+        The best policy is that of the highest mean over all of them.
+        """
         config, task = self.config, self.task
         axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
         if "rho" in task.axes:
@@ -283,8 +294,8 @@ class TrainingRun:
         options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unstable simulations: the return says it
-            agent = self.output().agent
-            table = evaluate(agent, task.id, **options, seed=config.seed, threads=1)
+            output = self.output()
+            table = evaluate(output.agent, task.id, **options, seed=config.seed, threads=1)
         lines: list[dict[str, Any]] = []
         for value in values:
             rows = table.filter(table[axis] == value)
@@ -296,6 +307,10 @@ class TrainingRun:
         nominal = PARAMETERS[axis].nominal
         found = (line["return_mean"] for line in lines if line[axis] == nominal)
         self.evaluated = next(found, None)
+        mean = best_evaluation(lines)
+        if mean is not None and (self._best is None or mean > self._best):
+            self._best = mean
+            self.folder.write_best(self._by_name(output, self.policies()), self.step, mean)
 
     def _doubt(self) -> None:
         """Say of a run that has ended, and write into its metrics, what in it makes no sense."""
@@ -316,17 +331,26 @@ class TrainingRun:
             self._writer.write({"kind": "warning", "step": self.step, "message": message})
             warnings.warn(f"{self.folder.path}: {message}", stacklevel=2)
 
-    def save(self) -> None:
-        """Write the policies as they are now, then a checkpoint: they are never older than it."""
+    def save(self, *, keep: bool) -> None:
+        """Write the policies as they are now, then a checkpoint: they are never older than it.
+
+        ``keep`` them at the steps at which a run that is not interrupted comes here, too.
+        """
         tensors = self._finite_state()
         notes = {name: getattr(self, name) for name in COUNTERS}
         notes |= {"sums": self._means.sums, "metrics_size": self._writer.size}
         if self.experience is not None:
             own_tensors, own_notes = self.experience.snapshot()
             tensors, notes = tensors | own_tensors, notes | own_notes
-        self.folder.write_policies(self._by_name(self.output(), self.policies()))
+        self._write_policies(keep=keep)
         save_checkpoint(self.folder.checkpoints, Checkpoint(self.step, tensors, notes))
         self.saved = self.step
+
+    def _write_policies(self, *, keep: bool) -> None:
+        policies = self._by_name(self.output(), self.policies())
+        if keep:
+            self.folder.keep_policies(policies, self.step, self.config.keep_policies)
+        self.folder.write_policies(policies)
 
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")

@@ -19,8 +19,9 @@ from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
 from mixedne.files import check_new_file, write_beside
+from mixedne.progress import OnProgress, showing
 from mixedne.tasks import Shift, Task, Worlds
-from mixedne.tasks.registry import frame_rate
+from mixedne.tasks.registry import EnvironmentFactory, frame_rate, task_id
 from mixedne.video.captions import FIELDS, caption_text
 from mixedne.video.renderer import Renderer
 from mixedne.video.writer import Picture, TextOverlay, VideoFile, fitted
@@ -48,8 +49,9 @@ class Video:
 def watch(
     run: Any,
     out: str | Path,
-    task: str | None = None,
+    task: str | EnvironmentFactory | None = None,
     *,
+    at: str | int = "last",
     mass: float | None = None,
     friction: float | None = None,
     noise: float | None = None,
@@ -67,7 +69,7 @@ def watch(
     camera: str | None = None,
     overwrite: bool = False,
     trust_pickle: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: bool | OnProgress = False,
 ) -> Video:
     """Record a policy in a world that differs from the nominal one.
 
@@ -78,6 +80,7 @@ def watch(
       run: a policy, as :func:`mixedne.evaluate` takes one.
       out: the ``.mp4`` file to write.
       task: name of the task; not needed for policies that know theirs.
+      at: which policy of a run folder: ``"last"``, ``"best"``, or that of a step.
       mass: factor on all bodies' masses.
       friction: factor on all geoms' friction.
       noise: probability with which a uniform action replaces the policy's.
@@ -96,13 +99,24 @@ def watch(
       camera: one of the model's cameras by name; by default one that follows the robot.
       overwrite: replace ``out`` if it exists.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: called now and then with the number of frames made and of all.
+      progress: True shows a bar on a terminal and lines elsewhere; or a function that is called
+        now and then with the number of frames made and of all.
+
+    Returns:
+      The video: its ``path``, and the episode's ``row`` of the evaluation's table.
+
+    Examples:
+      >>> import mixedne
+      >>> stay = lambda observations: 0 * observations[:, :1]
+      >>> video = mixedne.watch(stay, "pendulum.mp4", "InvertedPendulum-v5", mass=2)
+      >>> video.row["return"] == video.row["length"] - 1
+      True
     """
     path = check_new_file(Path(out), "the video", ".mp4", overwrite=overwrite)
     size = _check_size(size)
     number = whole_number("episode", episode)
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
-    handles = find_policies(run, trust_pickle=trust_pickle)
+    handles = find_policies(run, at=at, trust_pickle=trust_pickle)
     grid = Grid(
         shifts, mass=mass, friction=friction, noise=noise, mass_mode=mass_mode,
         body_masses=body_masses, geom_frictions=geom_frictions,
@@ -111,15 +125,16 @@ def watch(
     if len(handles) > 1 or len(grid.shifts()) > 1:
         raise InvalidInputError("a video shows one policy in one world: give one of each")
     (handle,), (shift,) = handles, grid.shifts()
-    found = find_task(handles, task, grid)
+    found = find_task(handles, None if task is None else task_id(task), grid)
     pace = _Pace.of(found, fps, speed, seconds)
     with ExitStack() as stack:
+        show = stack.enter_context(showing(progress, f"Video {path.name}", "frames"))
         take = _picture_taker(found, size, camera, stack)
         file = stack.enter_context(write_beside(path))
         recording = stack.enter_context(VideoFile(file, size, pace.frames_per_second))
         head = [f"{found.id}   {who_acts(handle, stochastic=stochastic)}", str(shift)]
         overlay = TextOverlay(size, len(head) + 1)
-        recorder = _Recorder(recording, overlay, head, take, pace, progress)
+        recorder = _Recorder(recording, overlay, head, take, pace, show)
         case = Case(0, shift, number)
         table = run_chunk(handles, found, grid, [case], threads=1, watch=recorder.see)
         row = table.row(0, named=True)
@@ -174,7 +189,7 @@ class _Recorder:
     head: list[str]
     take: Callable[[Worlds], Picture]
     pace: _Pace
-    progress: Callable[[int, int], None]
+    progress: OnProgress
 
     def see(self, worlds: Worlds, returns: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
         """One step, or the start."""

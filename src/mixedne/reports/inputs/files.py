@@ -15,7 +15,7 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from mixedne.errors import InvalidInputError
-from mixedne.evaluation.table import SCHEMA, read_run_table, read_table
+from mixedne.evaluation.table import SCHEMA, is_current, read_run_table, read_table
 from mixedne.files import read_json
 from mixedne.reports.inputs import methods
 from mixedne.shifts import PARAMETERS, shift_axes
@@ -169,6 +169,10 @@ def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
     if path.exists():
         with inputs.noting(f"{place} is damaged or no evaluation table and is left out."):
             table = read_run_table(path.parent) if is_run else read_table(path)
+            if path.parent.resolve() in inputs.runs and not is_current(table, path.parent):
+                inputs.problems.append(
+                    f"{place} is of an earlier policy than the run's last: evaluate it again."
+                )
             axes = [pl.col(str(axis)) for axis in shift_axes(table.columns)]
             shifted = (column.is_null() | column.is_finite() for column in axes)
             sound = table.drop_nulls(["run", "task"]).filter(*shifted)

@@ -14,7 +14,7 @@ import polars as pl
 
 from mixedne.evaluation import statistics
 from mixedne.evaluation.estimators import Bootstrap
-from mixedne.evaluation.handles import PROVENANCE
+from mixedne.evaluation.runs import PROVENANCE
 from mixedne.names import CHOICES
 from mixedne.reports.inputs import methods
 from mixedne.reports.inputs.files import NO_EPISODES, Inputs, read_evaluation

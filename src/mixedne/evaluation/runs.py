@@ -1,0 +1,127 @@
+"""Run folders as a reader meets them: which policies there are, and what is known of them.
+
+The last policy lies in the folder itself, the best one in ``best/``, and those of earlier
+checkpoints, where they are kept, in ``policies/step-…/``.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mixedne.errors import InvalidInputError
+from mixedne.files import read_json
+from mixedne.names import STRENGTHS
+
+PROVENANCE = {
+    "agent": str,
+    "solver": str,
+    "formulation": str,
+    "delta": float,
+    "strength": float,
+    "preset": str,
+    "train_seed": int,
+    "steps": int,
+}
+"""Columns that say how a policy was trained; null where it is not known."""
+
+BEST, KEPT = "best", "policies"
+"""The folders of a run with its best policy, and with those of earlier checkpoints."""
+
+
+def kept_name(step: int) -> str:
+    """The name of the folder for the policies of a step, below ``KEPT``."""
+    return f"step-{step:012d}"
+
+
+def kept_steps(run: Path) -> dict[int, Path]:
+    """The folders of the policies that are kept, by step, the oldest first."""
+    found = {int(path.name[5:]): path for path in (run / KEPT).glob("step-" + "[0-9]" * 12)}
+    return dict(sorted(found.items()))
+
+
+def policy_folder(run: Path, at: str | int) -> Path:
+    """Where the policy of a run is: the ``last``, the ``best``, or that of a step."""
+    if at == "last":
+        if is_run(run) and not any(run.glob("policy.*")):
+            raise InvalidInputError(
+                f"there is no policy at {run} yet: the first comes with the run's first checkpoint"
+            )
+        return run
+    if not is_run(run):
+        raise InvalidInputError(
+            f"at chooses among the policies of a run folder, which {run} is not"
+        )
+    if at == "best":
+        if (run / BEST / "policy.json").is_file():
+            return run / BEST
+        raise InvalidInputError(
+            f"{run} has no best policy: the run's own evaluations (evaluate_every) choose it, "
+            "and there was none yet"
+        )
+    if re.fullmatch(r"\d{1,15}", str(at)) is None:
+        raise InvalidInputError(f"at must be best, last or a step, not {at!r}")
+    kept = kept_steps(run)
+    if int(at) == last_step(run) and int(at) not in kept:
+        return run
+    if int(at) not in kept:
+        there = f"there are those of {', '.join(map(str, kept))}" if kept else "none are kept"
+        raise InvalidInputError(
+            f"{run} has no policy of step {at}: {there} (keep_policies), besides best and last"
+        )
+    return kept[int(at)]
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a run."""
+    return (path / "config.json").exists() or (path / "metrics.jsonl").exists()
+
+
+def last_step(run: Path) -> int | None:
+    """The step of a run's last checkpoint; None where it has none, as runs from elsewhere."""
+    steps = (re.fullmatch(r"step-(\d{12,})", path.stem) for path in run.glob("checkpoint/step-*"))
+    return max((int(step[1]) for step in steps if step), default=None)
+
+
+def run_of(path: Path) -> tuple[Path | None, str]:
+    """The run that a policy's folder belongs to, and what the policy is called there."""
+    path = path.resolve()
+    if is_run(path):
+        return path, path.name
+    if path.name == BEST and is_run(path.parent):
+        return path.parent, f"{path.parent.name}@best"
+    if path.parent.name == KEPT and is_run(path.parents[1]):
+        return path.parents[1], f"{path.parents[1].name}@{path.name[5:].lstrip('0') or '0'}"
+    return None, path.name
+
+
+def read_provenance(run: Path, folder: Path) -> dict[str, Any]:
+    """How the policy in a folder of a run was trained."""
+    config = run / "config.json"
+    said = read_json(config, warn=False)
+    try:
+        if "agent" not in said:
+            raise ValueError("a file of another kind")
+        strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
+        known = {**said, "strength": strength, "train_seed": said.get("seed")}
+        return as_provenance({**known, "steps": _trained_steps(run, folder, said.get("steps"))})
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
+
+
+def as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of ``PROVENANCE`` in their types; None for those that are not said."""
+    return {
+        name: None if said.get(name) is None else kind(said[name])
+        for name, kind in PROVENANCE.items()
+    }
+
+
+def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
+    """After how many steps a run had the policy in this folder."""
+    if folder.resolve() == run:
+        step = last_step(run)
+        return planned if step is None else step
+    if folder.name == BEST:
+        return read_json(folder / "best.json", warn=False).get("step")
+    return int(folder.name[5:])

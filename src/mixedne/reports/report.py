@@ -1,0 +1,95 @@
+"""``mixedne.report``: one page with every figure that the results allow."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mixedne.errors import InvalidInputError, check_choice
+from mixedne.reports.inputs.collect import collect
+from mixedne.reports.page import write_page
+
+STATISTICS = ("mean", "worst", "cvar")
+"""What figures for a paper show of a run's episodes; the page has all."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report that was written."""
+
+    path: Path
+    figures: tuple[Path, ...]
+    missing: tuple[str, ...]
+    """A sentence for everything that is not there, or not whole."""
+    counts: Mapping[str, int]
+    """How many runs, tasks and episodes it is about."""
+
+
+def report(
+    *results: Any,
+    out: str | Path = "report.html",
+    figures: str | Path | None = None,
+    statistic: str = "mean",
+    title: str | None = None,
+    overwrite: bool = False,
+) -> Page:
+    """Make a page, and figures for a paper, from results.
+
+    Args:
+      results: runs that :func:`mixedne.train` returned, or paths of study folders, run folders,
+        folders of runs, evaluation tables, output folders of ``mixedne saddle``, or videos.
+      out: the ``.html`` file to write.
+      figures: a folder; write the paper's figures there, too, as PDF and PNG.
+      statistic: ``mean``, ``worst`` or ``cvar``: what those figures show. The page has all three.
+      title: of the page.
+      overwrite: replace the page, and figures of the same names, if they exist.
+
+    Returns:
+      What was written, and what is missing.
+
+    Examples:
+      >>> import mixedne
+      >>> stay = lambda observations: 0 * observations[:, :1]
+      >>> table = mixedne.evaluate(
+      ...     {"stay": stay}, "InvertedPendulum-v5", mass=[0.5, 2], episodes=3, out="stay.parquet"
+      ... )
+      >>> page = mixedne.report("stay.parquet", out="stay.html")
+      >>> page.counts["episodes"]
+      6
+    """
+    if not results:
+        raise InvalidInputError("report needs at least one folder or file with results")
+    check_choice("statistic", statistic, STATISTICS)
+    page, folder = Path(out), None if figures is None else Path(figures)
+    _check_output(page, folder, overwrite=overwrite)
+    found = collect([Path(getattr(result, "path", result)) for result in results], title)
+    write_page(found, page)
+    written: list[Path] = []
+    if folder is not None:
+        from mixedne.reports.figures import write_figures
+
+        written = write_figures(found, folder, statistic)
+    return Page(page, tuple(written), found.missing, found.counts)
+
+
+def _check_output(out: Path, figures: Path | None, *, overwrite: bool) -> None:
+    """Refuse what cannot be written, or would overwrite something, before reading."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(f"the page must be a .html file, not {out}")
+    if out.is_dir():
+        raise InvalidInputError(f"the page {out} is a folder")
+    if figures is not None and figures.exists() and not figures.is_dir():
+        raise InvalidInputError(f"the folder for figures {figures} is a file")
+    if out.exists() and not overwrite:
+        raise InvalidInputError(f"{out} exists: choose another file or pass overwrite=True")
+    filled = figures is not None and figures.is_dir() and any(figures.iterdir())
+    if filled and not overwrite:
+        raise InvalidInputError(
+            f"{figures} is not empty: choose another folder or pass overwrite=True"
+        )
+    for folder in filter(None, (out.parent, figures)):
+        places = (folder.absolute(), *folder.absolute().parents)
+        nearest = next(place for place in places if place.exists())
+        if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+            raise InvalidInputError(f"{folder} cannot be written: {nearest} is not open to you")

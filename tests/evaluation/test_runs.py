@@ -1,0 +1,95 @@
+"""Which policy of a run is evaluated: the last, the best, or one that was kept."""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import mixedne
+from mixedne import InvalidInputError
+from mixedne.cli.main import main
+from mixedne.evaluation.handles import find_policy
+from mixedne.files import write_json
+from mixedne.policies import save_policy
+from probes.policies import random_policy
+
+PENDULUM = "InvertedPendulum-v5"
+STEPS = {"": 400, "best": 200, "policies/step-000000000300": 300}
+"""By folder, when its policy was the run's."""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run folder as training leaves one that was killed at 400 of 1000 steps."""
+    folder = tmp_path / "run"
+    for seed, place in enumerate(STEPS):
+        save_policy(folder / place, random_policy(PENDULUM, seed))
+    config = {"agent": "ddpg", "solver": "gad", "formulation": "nr-mdp", "delta": 0.1, "seed": 7}
+    write_json(folder / "config.json", {**config, "preset": "paper", "steps": 1000})
+    write_json(folder / "best" / "best.json", {"step": 200, "mean_return": 1.0})
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint" / "step-000000000400.safetensors").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("at", "place", "name"),
+    [
+        ("last", "", "run"),
+        ("400", "", "run"),
+        ("best", "best", "run@best"),
+        ("300", "policies/step-000000000300", "run@300"),
+        (300, "policies/step-000000000300", "run@300"),
+    ],
+)
+def test_a_policy_is_known_by_its_step(at: str | int, place: str, name: str, run: Path) -> None:
+    chosen, by_path = find_policy(run, at=at), find_policy(run / place)
+    assert (chosen.name, chosen.path, chosen.provenance["steps"]) == (
+        name,
+        run / place,
+        STEPS[place],
+    )
+    assert (by_path.name, by_path.provenance) == (chosen.name, chosen.provenance)
+    assert chosen.provenance["train_seed"] == 7
+    table = mixedne.evaluate(run, at=at, episodes=1)
+    expected = mixedne.evaluate(random_policy(PENDULUM, [*STEPS].index(place)), episodes=1)
+    assert table["return"].to_list() == expected["return"].to_list()
+
+
+def test_each_has_a_table_of_its_own(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for at in ("last", "best", "300"):
+        assert main(["evaluate", str(run), "--at", at, "--episodes", "1", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["run"] for (row,) in rows] == ["run", "run@best", "run@300"]
+    for place, steps in STEPS.items():
+        table = pl.read_parquet(run / place / "evaluation.parquet")
+        assert table["steps"].to_list() == [steps]
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("first", "at must be best, last or a step, not 'first'"),
+        ("-1", "at must be best, last or a step, not '-1'"),
+        ("100", r"has no policy of step 100: there are those of 300 \(keep_policies\)"),
+    ],
+)
+def test_what_is_not_there_is_said(at: str, message: str, run: Path) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        find_policy(run, at=at)
+
+
+def test_runs_without_policies_say_why(tmp_path: Path) -> None:
+    write_json(tmp_path / "config.json", {"agent": "ddpg"})
+    for at, message in {
+        "last": f"there is no policy at {tmp_path} yet: the first comes with the run's first",
+        "best": f"{tmp_path} has no best policy: the run's own evaluations (evaluate_every)",
+        "10": f"{tmp_path} has no policy of step 10: none are kept (keep_policies)",
+    }.items():
+        with pytest.raises(InvalidInputError, match=re.escape(message)):
+            find_policy(tmp_path, at=at)
+    for other in (random_policy(PENDULUM), tmp_path / "elsewhere"):
+        with pytest.raises(InvalidInputError, match=r"at.* run folder"):
+            find_policy(other, at="best")

@@ -1,0 +1,216 @@
+"""The package as Python code meets it: objects in hand, callbacks, docstrings, types."""
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.wrappers import TimeLimit
+
+import mixedne
+from mixedne import InvalidInputError
+from mixedne.cli.main import explain, main
+from mixedne.metrics import read_metrics
+from mixedne.policies import Policy
+from mixedne.tasks import registry
+from mixedne.training.run import Run, Status
+from probes.environments import Action
+
+PENDULUM = "InvertedPendulum-v5"
+TINY: dict[str, Any] = {
+    **{"solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4, "collect_steps": 10},
+    **{"updates": 1, "update_after": 10, "evaluate_every": 0, "metrics_every": 20, "steps": 100},
+}
+FUNCTIONS = [name for name in mixedne.__all__ if inspect.isfunction(getattr(mixedne, name))]
+
+
+def make_walk() -> gym.Env[Any, Any]:
+    """An environment that Gymnasium's registry does not know."""
+    return TimeLimit(Action(), 7)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return mixedne.train(PENDULUM, **TINY, out=tmp_path_factory.mktemp("runs") / "run")
+
+
+class Predictor:
+    """What Stable-Baselines3's models have in common with others."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
+        assert deterministic
+        return self.policy(observation), None
+
+
+class Regressor:
+    """Predicts, and no more."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def predict(self, rows: Any) -> Any:
+        return self.policy(rows)
+
+
+def test_policies_in_hand_give_what_their_files_give(run: Run) -> None:
+    expected = mixedne.evaluate(run.path, mass=[0.5, 1.0], episodes=2)["return"].to_list()
+    assert run.evaluate(mass=[0.5, 1.0], episodes=2)["return"].to_list() == expected
+    for policy in (run, run.policy, Predictor(run.policy), Regressor(run.policy)):
+        table = mixedne.evaluate(policy, PENDULUM, mass=[0.5, 1.0], episodes=2)
+        assert table["return"].to_list() == expected
+    assert mixedne.evaluate({"mine": run}, episodes=1)["run"].to_list() == ["mine"]
+
+
+def test_a_factory_is_a_task(tmp_path: Path) -> None:
+    run = mixedne.train(make_walk, **TINY, out=tmp_path / "run")
+    assert run.config.task == "make_walk-v0"
+    assert registry.resolve_task(run.config.task).max_episode_steps == 7
+    here = run.evaluate(episodes=2)
+    named = mixedne.evaluate(run.policy, make_walk, episodes=2)
+    assert here["return"].to_list() == named["return"].to_list()
+
+    def again() -> gym.Env[Any, Any]:
+        return TimeLimit(Action(), 3)
+
+    again.__name__ = "make_walk"  # as if a notebook's cell had been changed and run again
+    assert mixedne.evaluate(run.policy, again, episodes=1)["task"].to_list() == ["make_walk-v0"]
+    assert registry.resolve_task("make_walk-v0").max_episode_steps == 3
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (3, "a task must be a name or a function that makes an environment, not 3"),
+        (lambda: 3, "lambda-v0 must make a gymnasium.Env, not int"),
+        (lambda: 1 / 0, "lambda-v0 cannot be made: division by zero"),
+    ],
+)
+def test_what_makes_no_environment_is_refused(task: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        mixedne.train(task)
+
+
+def test_a_factory_does_not_take_a_name_of_gymnasiums() -> None:
+    def factory() -> gym.Env[Any, Any]:
+        return Action()
+
+    factory.__name__ = "CartPole"  # v0 is outdated, and still registered
+    with pytest.raises(InvalidInputError, match="Gymnasium has a CartPole-v0 already"):
+        mixedne.train(factory)
+
+
+def test_a_callback_sees_metrics_and_stops_the_run(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Any] = []
+
+    def callback(status: Status) -> bool:
+        seen.extend(status.metrics)
+        return status.step < 50
+
+    arguments: dict[str, Any] = {**TINY, "out": tmp_path / "run", "resume": True}
+    stopped = mixedne.train(PENDULUM, **arguments, callback=callback, progress=True)
+    assert [line["step"] for line in seen] == [20, 40]
+    assert stopped.evaluate(episodes=1)["steps"].to_list() == [50]
+    assert "step 50 of 100" in capsys.readouterr().err
+    finished = mixedne.train(PENDULUM, **arguments)
+    assert len(read_metrics(finished.path)) == 5
+    observation = np.ones(4)
+    assert np.array_equal(finished.policy(observation), run.policy(observation))
+
+
+def test_evaluations_show_progress(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.evaluate(episodes=2, progress=True)
+    assert "Evaluation: 2 of 2 episodes" in capsys.readouterr().err
+
+
+def test_errors_speak_of_arguments_in_python_and_of_options_elsewhere(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    page.touch()
+    with pytest.raises(InvalidInputError, match=r"choose another file or pass overwrite=True$"):
+        mixedne.report(run, out=page)
+    assert main(["report", str(run.path), "--out", str(page)]) == 2
+    assert capsys.readouterr().err.endswith("choose another file or pass --overwrite\n")
+    said = "with out=, or resume=True; pass task= (trust_pickle=True): 'mass[torso]=0.5', x=3"
+    expected = "with --out, or --resume; pass --task (--trust-pickle): 'mass[torso]=0.5', x=3"
+    assert explain(InvalidInputError(said)) == expected
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstrings_say_what_goes_in_and_what_comes_out(name: str) -> None:
+    function = getattr(mixedne, name)
+    text = inspect.getdoc(function) or ""
+    arguments, _, rest = text.partition("\nArgs:\n")[2].partition("\nReturns:\n")
+    for parameter in inspect.signature(function).parameters:
+        assert re.search(rf"^  {parameter}: ", arguments, re.MULTILINE), parameter
+    assert "\nExamples:\n  >>> import mixedne" in rest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_their_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "export":
+        pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.chdir(tmp_path)
+    found = doctest.DocTestFinder(recurse=False).find(getattr(mixedne, name), name)
+    runner = doctest.DocTestRunner()
+    for example in found:
+        runner.run(example)
+    assert runner.summarize().attempted >= 3
+    assert runner.summarize().failed == 0
+
+
+USER_CODE = """
+import mixedne
+
+def callback(status: mixedne.training.run.Status) -> bool:
+    return status.step < 100
+
+run = mixedne.train("Hopper-v5", agent="td3", delta=0.1, steps=100, callback=callback)
+reveal_type(run)
+reveal_type(run.policy)
+reveal_type(mixedne.load_policy(run.path))
+reveal_type(run.evaluate(mass=[0.5, 1.0], episodes=2))
+reveal_type(mixedne.evaluate(run, at="best"))
+reveal_type(mixedne.watch(run, "film.mp4", mass=2))
+reveal_type(mixedne.report(run))
+reveal_type(mixedne.statistics.seed_means)
+mixedne.evaluate(run, episodes="many")
+run.evaluate(episodes="many")
+"""
+
+
+@pytest.mark.slow
+def test_type_checkers_see_the_signatures(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(USER_CODE)
+    source = str(Path(mixedne.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={"MYPYPATH": source, "PATH": "", "HOME": str(tmp_path)},
+    )
+    shown = re.findall(r'Revealed type is "(.*)"', done.stdout)
+    tables = "polars.dataframe.frame.DataFrame"
+    assert shown[:7] == [
+        *("mixedne.training.run.Run", "mixedne.policies.Policy", "mixedne.policies.Policy"),
+        *(tables, tables, "mixedne.video.watch.Video", "mixedne.reports.report.Page"),
+    ], done.stdout
+    assert "Any" not in shown[7]
+    errors = [line for line in done.stdout.splitlines() if "script.py" in line and "error" in line]
+    assert len(errors) == 2, done.stdout
+    assert all('Argument "episodes"' in error for error in errors)
