@@ -1,6 +1,7 @@
 """Progress: a bar on a terminal, a line now and then elsewhere."""
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -47,7 +48,8 @@ class Bar(Progress):
         self.said = said
         if left is None and done:
             left = (time.monotonic() - self._start) / done * (total - done)
-        count = f"{done:,}/{total:,}" + ("" if left is None else f" {duration(left)} left")
+        time_left = "" if left is None or math.isnan(left) else f" {duration(left)} left"
+        count = f"{done:,}/{total:,}{time_left}"
         self.update(self._job, completed=done, total=total, count=count)
 
     def get_renderables(self) -> Iterator[RenderableType]:
@@ -82,7 +84,7 @@ def counting(
         nonlocal reported
         if lines * done // total > reported:
             count = f"{title}: {done} of {total} {unit}" if unit else f"step {done} of {total}"
-            time_left = "" if left is None else f"{duration(left)} left"
+            time_left = "" if left is None or math.isnan(left) else f"{duration(left)} left"
             note(", ".join(filter(None, (count, said, time_left))))
         reported = max(reported, lines * done // total)
 

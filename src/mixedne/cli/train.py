@@ -13,6 +13,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from mixedne.cli.console import counting, find_modules_here, noted_warnings, print_json
 from mixedne.cli.streams import note
+from mixedne.compilation import use_compilation_cache
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
 from mixedne.config.configure import choose, preset_config
 from mixedne.errors import InvalidInputError
@@ -34,6 +35,10 @@ class Train:
     resume: Annotated[
         FlagCreatePairsOff[bool],
         arg(help="Continue the run in that folder; without --out, the newest one of its name."),
+    ] = False
+    no_cache: Annotated[
+        FlagCreatePairsOff[bool],
+        arg(help="Compile anew, without the programs of earlier runs in the user's cache folder."),
     ] = False
     json: Annotated[
         FlagCreatePairsOff[bool],
@@ -61,10 +66,14 @@ class Train:
         if not values["task"]:
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
         config = configure(values["task"], **given)
-        return cls(config, values["out"], values["resume"], values["json"])
+        own = [field.name for field in dataclasses.fields(cls)[1:]]
+        return cls(config, *(values[name] for name in own))
 
     def run(self) -> None:
         """Train, with progress on stderr."""
+        if not self.no_cache:
+            use_compilation_cache()
+
         from mixedne.metrics import last_evaluation
         from mixedne.training.run import train_config, watching
 

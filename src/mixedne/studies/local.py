@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from mixedne.compilation import cache_settings
 from mixedne.errors import InvalidInputError
 from mixedne.studies.folder import Locks, StudyFolder
 from mixedne.studies.jobs import is_being_trained, throttled, try_job
@@ -99,31 +100,12 @@ class LocalExecutor:
 
 def worker_environment() -> dict[str, str]:
     """The environment variables of a worker."""
-    cache = compilation_cache()
     return {
         # Runs that differ in their seed alone share their compiled programs.
-        **({} if cache is None else {"JAX_COMPILATION_CACHE_DIR": str(cache)}),
+        **cache_settings(),
         **os.environ,
         **dict.fromkeys(ONE_THREAD, "1"),
     }
-
-
-def compilation_cache() -> Path | None:
-    """The user's own folder for programs that JAX has compiled; None if there can be none.
-
-    The programs are executables: they never come from a study folder, which others may have
-    written, nor from a folder that others can write to.
-    """
-    home = os.environ.get("XDG_CACHE_HOME")
-    base = Path(home) if home and Path(home).is_absolute() else Path("~/.cache").expanduser()
-    path = base / "mixedne" / "compiled"
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.stat()
-    except (OSError, RuntimeError):  # read-only, or no home at all
-        return None
-    is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return path if is_private else None
 
 
 class _Worker:

@@ -7,6 +7,7 @@ each other first. Checkpoints are taken between two calls.
 """
 
 import contextlib
+import math
 import os
 import signal
 import statistics
@@ -61,7 +62,7 @@ class Status:
 
     step: int
     steps: int
-    steps_per_second: float  # since this process began
+    steps_per_second: float  # of this process, without compilation; 0 before it is known
     mean_return: float | None  # of the last ten episodes
     inner_steps: int  # K_t
     evaluated: float | None  # the last evaluation's mean return in the nominal world
@@ -69,11 +70,13 @@ class Status:
 
     @property
     def seconds_left(self) -> float:
-        """At the speed since this process began, also of a run that was resumed."""
-        return (self.steps - self.step) / max(self.steps_per_second, 1e-9)
+        """At the speed of this process, also of a run that was resumed; NaN before it is known."""
+        rest = self.steps - self.step
+        return rest / self.steps_per_second if self.steps_per_second else math.nan
 
     def __str__(self) -> str:
-        words = [f"{self.steps_per_second:.0f} steps/s", f"K {self.inner_steps}"]
+        speed = f"{self.steps_per_second:.0f} steps/s" if self.steps_per_second else "compiled"
+        words = [speed, f"K {self.inner_steps}"]
         if self.mean_return is not None:
             words.append(f"return {self.mean_return:.1f}")
         if self.evaluated is not None:
@@ -301,19 +304,25 @@ def run_all(
 
     A run that diverges is given up without harm to the others; the error comes at the end.
     """
-    started = clock = time.perf_counter()
-    first = sum(run.step for run in runs)
+    begun = clock = time.perf_counter()
+    first, speed, has_compiled = sum(run.step for run in runs), 0.0, False
     while (active := [run for run in runs if run.is_active]) and not stop():
         behind = min(run.step for run in active)
         group = [run for run in active if run.step == behind][: updater.max_runs]
-        advance(group, updater)
+        compiles = advance(group, updater) and not has_compiled
         now = time.perf_counter()
         for run in group:
             run.seconds += (now - clock) / len(group)
+            if compiles:
+                run.restart_clock()
             with run.failing():
                 run.report(behind)
         clock = now
-        speed = (sum(run.step for run in runs) - first) / (now - started) / len(runs)
+        done = sum(run.step for run in runs)
+        if compiles:  # the first updates: no measure of those to come
+            has_compiled, begun, first = True, now, done
+        else:
+            speed = (done - first) / (now - begun) / len(runs)
         # The run that is furthest behind; one that was given up holds nobody back.
         going = [run for run in runs if run.failure is None] or runs
         last = min(going, key=lambda run: run.step)
@@ -331,13 +340,17 @@ def run_all(
     return not active
 
 
-def advance(group: Sequence[TrainingRun], updater: Updater) -> None:
-    """Take runs that are at the same step further: collect, and update what is due."""
+def advance(group: Sequence[TrainingRun], updater: Updater) -> bool:
+    """Take runs that are at the same step further: collect, and make the updates that are due.
+
+    Returns whether there were any.
+    """
     count = group[0].next_steps()
     due, *_ = (run.collect(count) for run in group)
     if not due:
-        return
+        return False
     ended = updater.advance([run.inputs() for run in group], group[0].updates, due)
     for run, (state, metrics) in zip(group, ended, strict=True):
         with run.failing():
             run.take(state, metrics, due)
+    return True

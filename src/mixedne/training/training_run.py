@@ -63,7 +63,7 @@ class TrainingRun:
         self.evaluated: float | None = None  # the last evaluation's return in the nominal world
         self.seconds = 0.0  # spent on the run; runs that are trained together share them equally
         self._best: float | None = None  # the highest mean return of an evaluation
-        self._first = (0, 0.0)  # step and seconds when this process took the run over
+        self._first = (0, 0.0)  # step and seconds from which on the speed is measured
         self.saved: int | None = None  # the step of the last checkpoint
         self.failure: str | None = None  # why the run cannot continue
         self._is_complete = False
@@ -88,7 +88,7 @@ class TrainingRun:
                 )
             if self.experience is not None:
                 self.experience.start()
-        self._first = (self.step, self.seconds)
+        self.restart_clock()
         self._writer.open(self.step)
         if self.step > 0 and self.folder.has_best:  # older versions kept none
             self._best = best_evaluation(read_metrics(self.folder.path))
@@ -231,6 +231,10 @@ class TrainingRun:
         elif is_due(config.checkpoint_every):
             self.save(keep=True)
 
+    def restart_clock(self) -> None:
+        """Measure the speed from now on."""
+        self._first = (self.step, self.seconds)
+
     def new_lines(self) -> tuple[dict[str, Any], ...]:
         """The lines of metrics since the last call."""
         lines, self._writer.written = tuple(self._writer.written), []
@@ -239,8 +243,7 @@ class TrainingRun:
     def log(self) -> None:
         """Write a line of metrics: means since the line before."""
         mean, (agent, adversary) = self._means.mean, self.state.players
-        first_step, first_seconds = self._first
-        speed = (self.step - first_step) / max(self.seconds - first_seconds, 1e-9)
+        steps, seconds = self.step - self._first[0], self.seconds - self._first[1]
         episodes: dict[str, Any] = {
             "episodes": self.rollouts * self.config.trajectories,
             "samples": self.rollouts * self.config.trajectories * self.config.horizon,
@@ -273,7 +276,7 @@ class TrainingRun:
             "inner_steps": self.inner_steps,
             "noise_scale": float(noise_scale(self.config, max(self.updates, 1))),
             "seconds": round(self.seconds, 3),
-            "steps_per_second": round(speed, 1),
+            "steps_per_second": round(steps / seconds, 1) if seconds > 0 else None,
             **critic,
             "agent_gradient_norm": mean("agent_gradient_norm", "moves"),
             "adversary_gradient_norm": versus,
