@@ -15,7 +15,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, arg
 from mixedne.cli.console import counting, find_modules_here, noted_warnings, print_json
 from mixedne.cli.streams import note
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
-from mixedne.config.configure import choose, preset_config
+from mixedne.config.configure import choose, preset_config, protagonist_task
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
@@ -39,6 +39,13 @@ class Train:
         FlagCreatePairsOff[bool],
         arg(help="Continue the run in that folder; without --out, the newest one of its name."),
     ] = False
+    protagonist: Annotated[
+        str | None,
+        arg(
+            metavar="NAME",
+            help="Which agent of a task pettingzoo:module:factory is ours; the first by default.",
+        ),
+    ] = None
     json: Annotated[
         FlagCreatePairsOff[bool],
         arg(help="Print one JSON document: the run folder and the last evaluation."),
@@ -55,6 +62,8 @@ class Train:
         names |= {name.removeprefix("no_") for name in names}
         given = {name: values[name] for name in SETTINGS if name in names and name != "task"}
         find_modules_here(values["task"])
+        if values["task"]:
+            values["task"] = protagonist_task(values["task"], values["protagonist"])
         if given.get("solver", "") is None and values["agent"] != "sac":
             raise InvalidInputError(f"{values['agent']} needs a solver: {either(tuple(SOLVERS))}")
         if len(words) < len(arguments):
@@ -65,7 +74,7 @@ class Train:
         if not values["task"]:
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
         config = configure(values["task"], **given)
-        return cls(config, values["out"], values["resume"], values["json"])
+        return cls(config, *(values[field.name] for field in dataclasses.fields(cls)[1:]))
 
     def run(self) -> None:
         """Train, with progress on stderr."""

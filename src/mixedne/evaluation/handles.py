@@ -56,6 +56,8 @@ class PolicyHandle:
     """Hash of the files; None for callables, whose evaluation cannot be resumed."""
     path: Path | None = None
     """The run folder or file that it came from."""
+    opponent: Policy | None = None
+    """The adversary of its run, where the task is a game of two."""
 
     @property
     def label(self) -> str | None:
@@ -122,14 +124,20 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     policy = load_policy(path)
     config = path / "config.json"
     is_run = config.exists() or (path / "metrics.jsonl").exists()
+    opponent, files = None, [*policy_files(path)]
+    is_game = path.is_dir() and str(policy.spec.task).startswith("pettingzoo:")
+    if is_game and (path / "adversary.json").is_file():
+        opponent = load_policy(path, "adversary")
+        files += policy_files(path, "adversary")
     return PolicyHandle(
         name=_readable(path.resolve().name if path.is_dir() else path.stem),
         act=policy,
         provenance=_read_provenance(config) if is_run else {},
         task=policy.spec.task,
         sizes=_sizes(policy),
-        fingerprint=_hash_files(policy_files(path)),
+        fingerprint=_hash_files(files),
         path=path,
+        opponent=opponent,
     )
 
 

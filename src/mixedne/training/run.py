@@ -61,7 +61,7 @@ def train(
     *,
     agent: str = "ddpg",
     solver: str | None = None,
-    formulation: str = "nr-mdp",
+    formulation: str | None = None,
     delta: float | None = None,
     preset: str = "paper",
     steps: int | None = None,
@@ -77,7 +77,8 @@ def train(
       task: what to learn, e.g. ``"Hopper-v5"``.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
-      formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
+      formulation: how the adversary acts: ``nr-mdp`` (the default), ``pr-mdp``, ``rarl`` or
+        ``parameters``; ``pettingzoo`` where the task is a game of PettingZoo's.
       delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 for the one-player
         agent.
       preset: ``paper`` or ``authors``: where the other settings come from.
@@ -88,7 +89,8 @@ def train(
       resume: continue the run in that folder, if there is one; without ``out``, the newest of
         that name.
       watch: called now and then with the run's :class:`Status`.
-      settings: any field of :class:`~mixedne.config.Config`.
+      settings: any field of :class:`~mixedne.config.Config`; and ``protagonist``, the player of a
+        game of PettingZoo's that is ours.
     """
     settings |= {} if steps is None else {"steps": steps}
     settings |= {"agent": agent, "solver": solver, "formulation": formulation, "delta": delta}
@@ -188,9 +190,11 @@ def check_compatible(configs: Sequence[Config]) -> None:
                 )
     task = resolve_task(configs[0].task)
     if configs[0].evaluate_every > 0 and task.max_episode_steps is None:
+        way = "register it with max_episode_steps"
+        way = way if task.opponent is None else "give the game an attribute max_cycles"
         raise InvalidInputError(
             f"{task.id} has no time limit, so an episode of an evaluation might never end: "
-            "register it with max_episode_steps, or set evaluate_every to 0"
+            f"{way}, or set evaluate_every to 0"
         )
 
 
