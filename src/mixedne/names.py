@@ -10,11 +10,20 @@ FORMULATIONS = {
     "pr-mdp": "PR-MDP",
     "rarl": "RARL",
     "parameters": "adversarial parameters",
+    "pettingzoo": "PettingZoo",
 }
 """How an adversary acts: a game by its name."""
 
 STRENGTHS = {"nr-mdp": "delta", "pr-mdp": "delta", "rarl": "force", "parameters": "rate"}
-"""By formulation, the field that says how strong the adversary is."""
+"""By formulation, the field that says how strong the adversary is, if one does."""
+
+RARL_FORCES: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("Walker2d", "HalfCheetah", "Hopper", "Ant", "Swimmer"), ("torso", 5.0)),
+    "Humanoid": ("torso", 10.0),
+    "InvertedPendulum": ("pole", 5.0),
+}
+"""By task, the bodies that RARL's authors push, and how hard. (They push Swimmer along z too, which
+cannot move it.)"""
 
 PRESETS = ("paper", "authors")
 

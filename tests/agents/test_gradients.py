@@ -1,5 +1,6 @@
 """Policy gradients against central differences, and against the paper's formula written out."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,9 @@ from jax.flatten_util import ravel_pytree
 from mixedne import Players
 from mixedne.agents import DDPG, SAC, Batches, Transition
 from mixedne.agents.base import CriticCarry
+from mixedne.games import Game, make_game
+from mixedne.names import FORMULATIONS
+from mixedne.tasks import resolve_task
 from probes.games import action_game, separate_game
 
 OBSERVATION, ACTION, BATCH, CAPACITY = 3, 2, 5, 2
@@ -202,11 +206,19 @@ def test_one_player_is_the_plain_policy_gradient(name: str, same: bool) -> None:
     close(found.agent, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["nr-mdp", "pr-mdp", "separate"])
+def game_of(name: str) -> Game:
+    """A game of every formulation; PettingZoo's by what sets it apart, that each sees its own."""
+    if name == "pettingzoo":
+        return dataclasses.replace(separate_game(), unseen_by_adversary=3)
+    settings = {"delta": 0.3, "parameters": ("mass=0.5:2", "gravity=0.5:2")}
+    return make_game(resolve_task("InvertedPendulum"), name, **settings)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
 @pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 def test_two_players_against_differences_of_the_payoff(name: str, same: bool) -> None:
     """Each player's gradient is that of the payoff that a run reports."""
-    game = separate_game() if name == "separate" else action_game(name, 0.3)
+    game = game_of(name)
     agent = DDPG(game.observation_size, ACTION, game=game, hidden=HIDDEN)
     batches = make_batches(observation=game.observation_size)
     own, carry = at_batch(agent)
@@ -253,6 +265,17 @@ def test_separate_actions_stand_side_by_side_before_the_critic() -> None:
     ]
     found = agent.payoff(carry.critic, Players(mu, nu), observations)
     assert float(found) == pytest.approx(float(np.mean(values)), rel=1e-12)
+
+
+def test_each_player_of_a_game_of_two_sees_its_own() -> None:
+    """Q(s, a, b), where the agent sees the first three of s, and the adversary the last two."""
+    game = game_of("pettingzoo")
+    agent = DDPG(game.observation_size, ACTION, game=game, hidden=HIDDEN)
+    (mu, nu), carry = at_batch(agent)
+    s = make_batches(observation=5).transitions.observation[0, :1]
+    joint = jnp.concatenate([policy(mu, s[0, :3]), policy(nu, s[0, 3:])])
+    found = agent.payoff(carry.critic, Players(mu, nu), s)
+    assert float(found) == pytest.approx(float(critic(carry.critic.critics[0], s[0], joint)))
 
 
 def test_the_first_of_two_critics_gives_the_gradient() -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import jax
@@ -35,12 +36,17 @@ WARMING = {"inner_growth": 0.3, "inner_max": 4, "sigma0": 1e-2}
 
 
 def small(
-    agent: str, solver: str | None, formulation: str, delta: float | None, **more: Any
+    agent: str,
+    solver: str | None,
+    formulation: str,
+    delta: float | None,
+    task: str = TASK,
+    **more: Any,
 ) -> Config:
     langevin = WARMING if solver == "mixedne-ld" else {}
     more |= {"parameters": ("mass=0.5:2",)} if formulation == "parameters" else {}
     return configure(
-        TASK,
+        task,
         agent=agent,
         solver=solver,
         formulation=formulation,
@@ -58,6 +64,10 @@ REGISTRY: dict[str, Config] = {
         *(("rarl", None), ("parameters", None)),
     )
 } | {"sac": small("sac", None, "nr-mdp", 0.0)}
+
+if find_spec("pettingzoo"):
+    DUEL = "pettingzoo:probes.duels:duel"
+    REGISTRY |= {f"td3-{s}-pettingzoo": small("td3", s, "pettingzoo", None, DUEL) for s in SOLVERS}
 
 QUICK = {
     "ddpg-mixedne-ld-nr-mdp-0.1",

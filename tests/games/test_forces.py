@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.config.presets import game_values
 from mixedne.games import Game, make_game, make_game_env
 from mixedne.tasks import PAPER_TASKS, Task, resolve_task
 
@@ -16,7 +15,7 @@ TASKS = [name for name in PAPER_TASKS if name != "Reacher"]
 
 
 def rarl(task: Task, **settings: Any) -> Game:
-    return make_game(task, "rarl", **{**game_values("rarl", task.name), **settings})
+    return make_game(task, "rarl", **settings)
 
 
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")

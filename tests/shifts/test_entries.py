@@ -14,7 +14,7 @@ from mixedne.tasks import Task, make_env, make_worlds, resolve_task
 from mixedne.tasks.registry import nominal_model
 from probes.models import read_factors
 
-SHIFTED = {"rho": 0.4, "noise": 0.3, "observation-noise": 0.1, "action-delay": 2.0}
+SHIFTED = {"rho": 0.4, "noise": 0.3, "observation-noise": 0.1, "action-delay": 2.0, "opponent": 0.5}
 """A number away from the nominal one; 1.5 for the others."""
 
 TARGETS = {"body": "torso", "geom": "foot_geom", "joint": "leg_joint", "actuator": "#1"}
@@ -33,15 +33,19 @@ def value(entry: Parameter) -> float:
 
 
 def home(entry: Parameter) -> Task:
+    if entry.name == "opponent":
+        pytest.importorskip("pettingzoo", reason="needs the extra pettingzoo")
+        return resolve_task("pettingzoo:probes.duels:duel")
     return resolve_task("toy" if entry.keyword else "Hopper-v5")
 
 
 def episode(task: Task, shift: Shift, steps: int = 60) -> list[np.ndarray]:
-    """What 60 steps give, whatever their end, in the worlds."""
-    worlds = make_worlds(task, [(shift, 5)], terminate=task.name == "toy")
+    """What 60 steps give, whatever their end, in the worlds; three are a whole duel."""
+    moves = [lambda seen: np.full(1, 0.5)]
+    worlds = make_worlds(task, [(shift, 5)], terminate=not task.has_model, opponents=moves)
     rng = np.random.default_rng(2)
     found = [worlds.reset()]
-    for _ in range(steps):
+    for _ in range(steps if task.opponent is None else 3):
         action = rng.uniform(task.action_low, task.action_high, (1, task.action_size))
         step = worlds.step(action)
         found += [step.observations, step.rewards]

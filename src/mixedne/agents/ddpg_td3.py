@@ -84,23 +84,21 @@ class DDPG(ActorCritic):
         actors = polyak_update(self.tau, state.target_players, players)
         return carry._replace(critic=state._replace(target_critics=critics, target_players=actors))
 
-    def act(self, actor: Network | None, observation: jax.Array) -> Any:
-        """μ(s), or ν(s), of as much of s as the player sees; None for one that does not exist."""
-        if actor is None:
-            return None
-        seen = observation[: len(actor[0]["weight"])]
-        return jnp.tanh(apply_network(actor, seen, self.activation))
+    def act(self, actor: Network | None, seen: jax.Array) -> Any:
+        """μ(s), or ν(s), of what the player sees of s; None for one that does not exist."""
+        return None if actor is None else jnp.tanh(apply_network(actor, seen, self.activation))
 
     def actions(self, players: Players, s: jax.Array) -> list[Any]:
         """Both players' actions for many observations."""
-        return [jax.vmap(self.act, (None, 0))(actor, s) for actor in players]
+        act = jax.vmap(self.act, (None, 0))
+        return [act(actor, seen) for actor, seen in zip(players, self.game.views(s), strict=True)]
 
     def next_values(self, state: CriticState, observations: jax.Array, normals: Any) -> jax.Array:
         """min_i Σ_branches w Q_targ,i(s', ã), with smoothing noise on each branch."""
         noise = self.target_noise, self.target_noise_clip
 
         def one(s: jax.Array, normals: Any) -> jax.Array:
-            lottery = self.game.branches(*(self.act(x, s) for x in state.target_players))
+            lottery = self.game.branches(*map(self.act, state.target_players, self.game.views(s)))
             branches = [
                 (weight, a if normals is None else smooth_target_action(a, normals[i], *noise))
                 for i, (weight, a) in enumerate(lottery)

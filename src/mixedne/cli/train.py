@@ -15,7 +15,7 @@ from mixedne.cli.console import counting, find_modules_here, noted_warnings, pri
 from mixedne.cli.streams import note
 from mixedne.compilation import use_compilation_cache
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
-from mixedne.config.configure import choose, preset_config
+from mixedne.config.configure import choose, preset_config, protagonist_task
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
@@ -40,6 +40,13 @@ class Train:
         FlagCreatePairsOff[bool],
         arg(help="Compile anew, without the programs of earlier runs in the user's cache folder."),
     ] = False
+    protagonist: Annotated[
+        str | None,
+        arg(
+            metavar="NAME",
+            help="Which agent of a task pettingzoo:module:factory is ours; the first by default.",
+        ),
+    ] = None
     json: Annotated[
         FlagCreatePairsOff[bool],
         arg(help="Print one JSON document: the run folder and the last evaluation."),
@@ -56,6 +63,8 @@ class Train:
         names |= {name.removeprefix("no_") for name in names}
         given = {name: values[name] for name in SETTINGS if name in names and name != "task"}
         find_modules_here(values["task"])
+        if values["task"]:
+            values["task"] = protagonist_task(values["task"], values["protagonist"])
         if given.get("solver", "") is None and values["agent"] != "sac":
             raise InvalidInputError(f"{values['agent']} needs a solver: {either(tuple(SOLVERS))}")
         if len(words) < len(arguments):
@@ -66,8 +75,7 @@ class Train:
         if not values["task"]:
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
         config = configure(values["task"], **given)
-        own = [field.name for field in dataclasses.fields(cls)[1:]]
-        return cls(config, *(values[name] for name in own))
+        return cls(config, *(values[field.name] for field in dataclasses.fields(cls)[1:]))
 
     def run(self) -> None:
         """Train, with progress on stderr."""

@@ -141,7 +141,8 @@ class Config:
     formulation: str = setting(
         "nr-mdp",
         "How the adversary acts: nr-mdp mixes actions, pr-mdp replaces them by chance, rarl pushes "
-        "bodies, parameters changes the physics (the last two: ddpg, td3).",
+        "bodies, parameters changes the physics; pettingzoo is that of PettingZoo's games "
+        "(the last three: ddpg, td3).",
         choices=tuple(FORMULATIONS),
     )
     delta: float | None = setting(

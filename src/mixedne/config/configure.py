@@ -32,18 +32,22 @@ def configure(
     *,
     agent: str = "ddpg",
     solver: str | None = None,
-    formulation: str = "nr-mdp",
+    formulation: str | None = None,
     delta: float | None = None,
     preset: str = "paper",
+    protagonist: str | None = None,
     **overrides: Any,
 ) -> Config:
     """The configuration for these choices, with single fields set by ``overrides``.
 
-    Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither.
+    Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither. Without a
+    formulation it is NR-MDP, unless the task is a game of two already. ``protagonist`` says which
+    player of such a game is ours; it becomes a part of the task's name.
     """
     from mixedne.shifts.sets import without_files
     from mixedne.tasks import resolve_task
 
+    task = protagonist_task(task, protagonist)
     for name in overrides:
         check_known("field of the configuration", name, _TYPES)
     choices = choose(task, agent, solver, formulation, delta, preset)
@@ -52,7 +56,7 @@ def configure(
         if overrides.get(name):
             overrides[name] = without_files(overrides[name], choices[0])
     config, default = preset_config(choices, **overrides), preset_config(choices)
-    found, used = resolve_task(config.task), (agent, config.solver, formulation)
+    found, used = resolve_task(config.task), (agent, config.solver, config.formulation)
     lacking = {name: f"with {needed}" for name, needed in unused_fields(*used).items()}
     if config.entropy_coefficient is not None:
         for name in ("initial_temperature", "target_entropy"):
@@ -73,13 +77,16 @@ def choose(
     task: str,
     agent: str = "ddpg",
     solver: str | None = None,
-    formulation: str = "nr-mdp",
+    formulation: str | None = None,
     delta: float | None = None,
     preset: str = "paper",
 ) -> tuple[Any, ...]:
     """The choices in the order of ``CHOICES``, complete and checked."""
     from mixedne.tasks import JAX_TASKS, resolve_task
 
+    found = resolve_task(coerce("task", task))
+    if formulation is None:
+        formulation = "nr-mdp" if found.opponent is None else "pettingzoo"
     check_choice("agent", agent, AGENTS)
     check_choice("preset", preset, PRESETS)
     unused = unused_fields(agent, solver, check_choice("formulation", formulation, FORMULATIONS))
@@ -98,12 +105,22 @@ def choose(
             raise InvalidInputError(f"sac has no adversary: delta must be 0, not {delta}")
     else:
         solver = check_choice("solver", solver or "mixedne-ld", SOLVERS)
-    found = resolve_task(coerce("task", task))
     if agent == "vpg" and found.name not in JAX_TASKS:
         raise InvalidInputError(
             f"vpg plays in tasks that are written in JAX, such as {JAX_TASKS[0]}, not in {found.id}"
         )
     return found.id, agent, solver, formulation, delta, preset
+
+
+def protagonist_task(task: str, protagonist: str | None) -> str:
+    """The task's name with the player that is ours, in a game of two."""
+    if protagonist is None:
+        return task
+    if not re.fullmatch("pettingzoo:[^:]+:[^:]+", task):
+        raise InvalidInputError(
+            f"protagonist is for tasks pettingzoo:module:factory, not for {task}"
+        )
+    return f"{task}:{protagonist}"
 
 
 def game_of(config: Config, task: "Task") -> "Game":

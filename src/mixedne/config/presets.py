@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
-from mixedne.names import SOLVERS
+from mixedne.names import RARL_FORCES, SOLVERS
 
 _TABLES = tomllib.loads((resources.files(__package__) / "presets.toml").read_text("utf-8"))
 
@@ -68,7 +68,9 @@ def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
 
 def game_values(formulation: str, task: str) -> dict[str, Any]:
     """What a formulation sets by default in a task."""
-    return dict(_TABLES.get(formulation, {}).get(task, {}))
+    if formulation != "rarl" or task not in RARL_FORCES:
+        return {}
+    return dict(zip(("bodies", "force"), RARL_FORCES[task], strict=True))
 
 
 def rows() -> list[dict[str, Any]]:

@@ -24,7 +24,13 @@ from threadpoolctl import ThreadpoolController
 
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.evaluation.onnx import load_onnx
-from mixedne.evaluation.runs import as_provenance, policy_folder, read_provenance, run_of
+from mixedne.evaluation.runs import (
+    PROVENANCE,
+    as_provenance,
+    policy_folder,
+    read_provenance,
+    run_of,
+)
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 from mixedne.zoo import is_zoo_name, zoo_entry
@@ -47,6 +53,8 @@ class PolicyHandle:
     """Hash of the files; None for callables, whose evaluation cannot be resumed."""
     path: Path | None = None
     """The run folder or file that it came from."""
+    opponent: Policy | None = None
+    """The adversary of its run, where the task is a game of two."""
 
     @property
     def label(self) -> str | None:
@@ -126,14 +134,20 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         return _from_onnx(path)
     policy = load_policy(path)
     run, name = run_of(path) if path.is_dir() else (None, path.stem)
+    opponent, files = None, [*policy_files(path)]
+    is_game = path.is_dir() and str(policy.spec.task).startswith("pettingzoo:")
+    if is_game and (path / "adversary.json").is_file():
+        opponent = load_policy(path, "adversary")
+        files += policy_files(path, "adversary")
     return PolicyHandle(
         name=_readable(name),
         act=policy,
         provenance={} if run is None else read_provenance(run, path),
         task=policy.spec.task,
         sizes=_sizes(policy),
-        fingerprint=_hash_files(policy_files(path)),
+        fingerprint=_hash_files(files),
         path=path,
+        opponent=opponent,
     )
 
 
@@ -141,7 +155,7 @@ def _from_zoo(path: Path) -> PolicyHandle:
     """A policy of the zoo: it has no folder that results could go to."""
     file, entry = zoo_entry(path)
     own = {name: entry.get(name) for name in PROVENANCE}
-    return replace(find_policy(file), provenance=_as_provenance(own), path=None)
+    return replace(find_policy(file), provenance=as_provenance(own), path=None)
 
 
 def _readable(name: str) -> str:

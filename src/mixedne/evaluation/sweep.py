@@ -222,6 +222,11 @@ def find_task(handles: Sequence[PolicyHandle], name: str | None, grid: Grid) -> 
         if handle.task is not None and full_task_name(handle.task) != task.id:
             words = f"was trained for {handle.task} and is evaluated in {task.id}"
             warnings.warn(f"the policy {handle.name} {words}", OtherTaskWarning, stacklevel=3)
+        if handle.opponent is None and any(str(axis) == "opponent" for axis, _ in grid.axes):
+            raise InvalidInputError(
+                f"the policy {handle.name} comes without an adversary that could be its opponent: "
+                "evaluate a run folder"
+            )
     _warn_of_no_effect(task, grid)
     return task
 
@@ -300,6 +305,7 @@ def run_chunk(
         threads=threads,
         terminate=terminate,
         drawn=watch is not None,
+        opponents=[handles[case.policy].opponent for case in cases],
     )
     see = watch or (lambda worlds, returns, over: None)
     owners = [case.policy for case in cases]

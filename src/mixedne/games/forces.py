@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.games.game import Box, Game, joint_game
+from mixedne.names import RARL_FORCES
 from mixedne.shifts.model import find_part, random_states
 from mixedne.tasks import Task
 from mixedne.tasks.registry import nominal_model
@@ -26,10 +27,13 @@ AXES = "xyz"
 def force_game(task: Task, bodies: str | None, axes: str | None, force: float | None) -> Game:
     """Forces of at most ``force`` newtons along ``axes`` on ``bodies``, as in "torso,foot".
 
-    Without ``axes``, all that can move every one of the bodies.
+    Without ``axes``, all that can move every one of the bodies; bodies and force are by default
+    those of RARL's authors.
     """
     if not task.has_model:
         raise InvalidInputError(f"{task.id} has no MuJoCo model whose bodies could be pushed")
+    usual = RARL_FORCES.get(task.name, (None, None))
+    bodies, force = bodies or usual[0], usual[1] if force is None else force
     if bodies is None or force is None:
         raise InvalidInputError(f"rarl needs bodies and force for {task.id}: it has no default")
     check_number("force", force, above=0)

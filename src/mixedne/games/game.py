@@ -45,7 +45,7 @@ class Game:
     strength: float | None
     """Of the adversary: δ, a force in newtons, or a rate; None if its bounds say it all."""
     observation_size: int
-    """Of the world: what the critic and the adversary see."""
+    """Of the world: what the critic sees."""
     boxes: Players[Box | None]
     """Each player's actions; None for an adversary that is not there."""
     executed: Box
@@ -57,6 +57,10 @@ class Game:
     """Whether a branch mixes the actions, so that one's gradient depends on the other's action."""
     unseen: int = 0
     """How many observations, the last ones, the agent does not see."""
+    unseen_by_adversary: int = 0
+    """How many observations, the first ones, the adversary does not see."""
+    scaled: int = 0
+    """How many observations, the last ones, need no normaliser."""
     wrap: Callable[[Any], Any] = lambda env: env
     """From the task's environment, the game's, which takes executed actions."""
 
@@ -72,8 +76,13 @@ class Game:
 
     @property
     def sees(self) -> Players[int]:
-        """How many observations, the first ones, each player sees."""
-        return Players(self.observation_size - self.unseen, self.observation_size)
+        """How many observations each player sees: the agent the first, the adversary the last."""
+        size = self.observation_size
+        return Players(size - self.unseen, size - self.unseen_by_adversary)
+
+    def views(self, observation: Any) -> Players[Any]:
+        """What each player sees of an observation, or of a row of them."""
+        return Players(observation[..., : self.sees[0]], observation[..., -self.sees[1] :])
 
     def execute(self, agent: Any, adversary: Any, chance: Any, where: Any = np.where) -> Any:
         """The action that the world gets, in [−1, 1]; ``chance`` is uniform on [0, 1)."""
@@ -104,5 +113,6 @@ def joint_game(
         both,
         branches=lambda a, b: (Branch(1.0, a.__array_namespace__().concat([a, b], axis=-1)),),
         unseen=unseen,
+        scaled=unseen,
         wrap=wrap,
     )

@@ -263,5 +263,12 @@ ENTRIES = (
         whole=True,
         actions=ActionDelay,
     ),
+    Parameter(
+        name="opponent",
+        label="opponent: how much of its own adversary's moves the agent meets",
+        nominal=0.0,
+        bounds=Bounds(at_least=0, at_most=1),
+        keyword=("opponent", ("pettingzoo",)),
+    ),
 )
 """In the order in which tables and figures list them and channels apply."""

@@ -81,6 +81,8 @@ class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
         try:
             with no_mujoco_warnings:
                 result = function(*arguments, **options)
+        except InvalidInputError as error:
+            raise self._fault(str(error)) from None
         except Exception as error:  # whatever the environment's own code raises
             reason = f"{type(error).__name__}: {first_line(error)}"
             raise self._fault(f"raised {reason}") from error
@@ -146,14 +148,25 @@ class GymnasiumWorlds(Worlds):
     """
 
     def __init__(
-        self, task: Task, cases: Sequence[tuple[Shift, int]], *, drawn: bool = False
+        self,
+        task: Task,
+        cases: Sequence[tuple[Shift, int]],
+        *,
+        drawn: bool = False,
+        opponents: Sequence[Any] = (),
     ) -> None:
-        """One environment per (shift, seed); ``drawn``: one that can make pictures."""
+        """One environment per (shift, seed); ``drawn``: one that can make pictures.
+
+        ``opponents``: see ``make_worlds``.
+        """
         super().__init__(task, cases)
         options: dict[str, Any] = {"render_mode": "rgb_array"} if drawn else {}
         self._envs = [
             make_env(task, shift.only("model", "task"), **options) for shift in self.shifts
         ]
+        for env, shift, moves in zip(self._envs, self.shifts, opponents, strict=False):
+            if "opponent" in shift.keywords:
+                env.unwrapped.moves = moves  # type: ignore[attr-defined]
 
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints, in a MuJoCo task."""

@@ -2,7 +2,7 @@
 
 A name is one of the paper's eight or HumanoidStandup (with or without a version; v5 by default, v4
 selectable), ``toy``, or any Gymnasium id or ``module:Id`` whose observations and actions are flat
-boxes.
+boxes; or ``pettingzoo:module:factory``, a game of two players (``parallel``).
 
 MuJoCo prints warnings and appends them to a file in the working folder; Gymnasium warns of
 versions that are not the newest. Both are silenced around the calls that this package makes,
@@ -26,7 +26,8 @@ from mixedne.errors import InvalidInputError, first_line
 from mixedne.shifts import Axis, Shift
 from mixedne.shifts.model import axis_effects, check_targets
 from mixedne.tasks.mujoco_tasks import PAPER_SPECS, TASK_SPECS
-from mixedne.tasks.task import Task
+from mixedne.tasks.parallel import PREFIX, TwoPlayerEnv, parallel_task
+from mixedne.tasks.task import Opponent, Task
 from mixedne.tasks.toy import EPISODE_STEPS, ToyEnv
 
 PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in PAPER_SPECS))
@@ -135,13 +136,15 @@ def resolve_task(name: str) -> Task:
     """The task of that name."""
     full_name = full_task_name(name)
     with contextlib.closing(gymnasium_env(full_name)) as env:
-        observations = _flat_box(full_name, "observations", env.observation_space)
-        actions = _flat_box(full_name, "actions", env.action_space)
-        if not actions.is_bounded():
-            raise InvalidInputError(f"the actions of {full_name} must be bounded, not {actions}")
-        stem, version = full_name, ""
+        observations, actions = _boxes(full_name, env.observation_space, env.action_space)
+        stem, version, opponent = full_name, "", None
         steps: int | None = EPISODE_STEPS
-        if name != "toy":
+        if isinstance(world := env.unwrapped, TwoPlayerEnv):
+            sight, moves = _boxes(full_name, world.opponent_sight, world.opponent_space)
+            opponent = Opponent(sight.shape[0], moves.low.astype(float), moves.high.astype(float))
+            stem = ":".join([*full_name.split(":")[:3], world.name])
+            steps = env.get_wrapper_attr("_max_episode_steps") if env is not world else None
+        elif name != "toy":
             spec = gym.spec(full_name) if env.spec is None else env.spec
             module, colon, _ = full_name.rpartition(":")
             stem, _, version = (module + colon + spec.id).rpartition("-v")
@@ -155,6 +158,7 @@ def resolve_task(name: str) -> Task:
             action_low=actions.low.astype(float),
             action_high=actions.high.astype(float),
             has_model=mujoco_model(env) is not None,
+            opponent=opponent,
         )
 
 
@@ -201,6 +205,8 @@ def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
     try:
         if full_name == "toy":
             return ToyEnv(**options)
+        if full_name.startswith(PREFIX):
+            return parallel_task(full_name, **options)
         if not re.fullmatch(r"([\w.]+:)?[\w./-]+", full_name):
             raise gym.error.UnregisteredEnv
         with no_construction_warnings():
@@ -215,10 +221,16 @@ def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
         raise InvalidInputError(f"the task {full_name!r} cannot be made: {reason}") from None
 
 
-def _flat_box(full_name: str, what: str, space: gym.Space[Any]) -> gym.spaces.Box:
-    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1:
-        return space
-    raise InvalidInputError(f"the {what} of {full_name} must be a flat Box, not {space}")
+def _boxes(full_name: str, *spaces: gym.Space[Any]) -> list[gym.spaces.Box]:
+    """A player's observations and actions."""
+    boxes = []
+    for what, space in zip(("observations", "actions"), spaces, strict=True):
+        if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
+            raise InvalidInputError(f"the {what} of {full_name} must be a flat Box, not {space}")
+        boxes.append(space)
+    if not boxes[1].is_bounded():
+        raise InvalidInputError(f"the actions of {full_name} must be bounded, not {boxes[1]}")
+    return boxes
 
 
 def mujoco_model(env: gym.Env[Any, Any]) -> mujoco.MjModel | None:

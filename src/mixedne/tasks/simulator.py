@@ -21,6 +21,7 @@ interface.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -57,6 +58,7 @@ def make_worlds(
     threads: int | None = None,
     terminate: bool = True,
     drawn: bool = False,
+    opponents: Sequence[Any] = (),
 ) -> Worlds:
     """Worlds of a task, one per (shift, seed).
 
@@ -65,6 +67,8 @@ def make_worlds(
     what Gymnasium pays with ``terminate_when_unhealthy=False``.
     ``drawn``: let Gymnasium's environments make pictures of themselves, if they have no MuJoCo
     model from which ``video`` makes them.
+    ``opponents``: in a game of two, for every world what the opponent does by what it sees, where
+    a shift along ``opponent`` lets it.
     """
     has_keywords = any(shift.keywords for shift, _ in cases)
     if (task.name, task.version) in TASK_SPECS and not has_keywords:
@@ -73,7 +77,7 @@ def make_worlds(
         raise InvalidInputError(f"the end of episodes cannot be turned off in {task.id}")
     if task.name == "toy":
         return ToyWorlds(task, cases)
-    return GymnasiumWorlds(task, cases, drawn=drawn and not task.has_model)
+    return GymnasiumWorlds(task, cases, drawn=drawn and not task.has_model, opponents=opponents)
 
 
 class MujocoWorlds(Worlds):

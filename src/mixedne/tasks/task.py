@@ -20,12 +20,20 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+class Opponent(NamedTuple):
+    """The other player of a game: what it sees and may do."""
+
+    observation_size: int
+    action_low: Array
+    action_high: Array
+
+
 @dataclass(frozen=True)
 class Task:
     """A resolved task: its name, its sizes and what can be shifted in it."""
 
     name: str
-    """Without the version: ``Hopper``, ``toy``, ``module:Id``."""
+    """Without the version: ``Hopper``, ``toy``, ``module:Id``; of a game, with our agent."""
     version: str | None
     """``v5``; None where there are no versions."""
     max_episode_steps: int | None
@@ -36,6 +44,8 @@ class Task:
     action_high: Array = field(compare=False)
     has_model: bool = False
     """Whether it has a MuJoCo model."""
+    opponent: Opponent | None = field(default=None, compare=False)
+    """The other player, in a game of two."""
 
     @property
     def id(self) -> str:
@@ -45,11 +55,12 @@ class Task:
     @property
     def axes(self) -> tuple[str, ...]:
         """What can be shifted in it, by name."""
+        kind = self.name if self.opponent is None else "pettingzoo"
         acts = {"model": self.has_model, "actions": True, "observations": True}
         return tuple(
             entry.name
             for entry in PARAMETERS.values()
-            if (self.name in entry.keyword[1] if entry.keyword else acts[entry.acts_on])
+            if (kind in entry.keyword[1] if entry.keyword else acts[entry.acts_on])
         )
 
     def check_axes(self, axes: Iterable[Axis]) -> None:

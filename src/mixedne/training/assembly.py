@@ -83,7 +83,7 @@ def make_policies(
     """The players as policies that act by themselves; None for an adversary that is not there."""
     game = game_of(config, task)
 
-    def policy(network: Any, seen: int, box: Box | None) -> Policy | None:
+    def policy(network: Any, scaling: Any, seen: int, box: Box | None) -> Policy | None:
         if network is None or box is None:
             return None
         spec = PolicySpec(
@@ -97,13 +97,14 @@ def make_policies(
             normaliser=config.normalise_observations,
             task=task.id,
         )
-        scaling: dict[str, Any] = {}
-        if normaliser is not None and config.normalise_observations:
-            named = normaliser._asdict().items()
-            scaling = {f"normaliser.{name}": part[:seen] for name, part in named}
         return Policy(spec, network_tensors(network) | scaling)
 
-    return Players(*map(policy, players, game.sees, game.boxes))
+    scalings: Any = [{}, {}]
+    if normaliser is not None and config.normalise_observations:
+        for name, part in normaliser._asdict().items():
+            for scaling, view in zip(scalings, game.views(part), strict=True):
+                scaling[f"normaliser.{name}"] = view
+    return Players(*map(policy, players, scalings, game.sees, game.boxes))
 
 
 def _settings(agent: type[DDPG | SAC | VPG], config: Config) -> dict[str, Any]:

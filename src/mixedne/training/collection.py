@@ -113,7 +113,7 @@ class Experience:
         self._env = make_game_env(task, self._game)
         self.episode = Episode()
         self._observation: Array = np.zeros(self._game.observation_size, np.float32)
-        self.moments = RunningMoments.empty(task.observation_size)
+        self.moments = RunningMoments.empty(self._game.observation_size - self._game.scaled)
         self.return_moments = RunningMoments.empty(1)
         self._returns: list[float] = []  # G after every step since the moments were updated
         self.replay: Replay | None = None  # between the start of a run and its end
@@ -135,7 +135,7 @@ class Experience:
         self.largest_reward = max(self.largest_reward, float(rewards.max()))
         if config.normalise_observations:
             seen = rows[:, self.layout.columns["observation"]]
-            self.moments = self.moments.update(seen[:, : self._task.observation_size])
+            self.moments = self.moments.update(seen[:, : len(self.moments.mean)])
         if config.scale_rewards:
             self.return_moments = self.return_moments.update(np.array(self._returns)[:, None])
         self._returns.clear()
@@ -143,9 +143,9 @@ class Experience:
 
     @property
     def normaliser(self) -> Normaliser:
-        """Of the task's observations; what a game shows beside them is scaled already."""
+        """Of all observations but those that are scaled already."""
         mean, scale = self.moments.scaling()
-        own = np.ones(self._game.unseen, np.float32)
+        own = np.ones(self._game.scaled, np.float32)
         return Normaliser(np.append(mean, 0 * own), np.append(scale, own))
 
     @property
@@ -233,11 +233,12 @@ class Experience:
 
     def _actions(self, policies: Players, normals: Array, uniforms: Array | None) -> list[Any]:
         """Both players' actions in [−1, 1]; None for an absent adversary."""
+        views = self._game.views(self._observation)
 
         def act(policy: Policy | None, i: int) -> Any:
             if policy is None:
                 return None
-            size, seen = self._game.sizes[i], self._observation[: self._game.sees[i]]
+            size, seen = self._game.sizes[i], views[i]
             if uniforms is not None:
                 return uniforms[i, :size]
             if policy.is_stochastic:

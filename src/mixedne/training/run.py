@@ -93,7 +93,7 @@ def train(
     *,
     agent: str = "ddpg",
     solver: str | None = None,
-    formulation: str = "nr-mdp",
+    formulation: str | None = None,
     delta: float | None = None,
     preset: str = "paper",
     steps: int | None = None,
@@ -111,7 +111,8 @@ def train(
         environment, whose name becomes the task's.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
-      formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
+      formulation: how the adversary acts: ``nr-mdp`` (the default), ``pr-mdp``, ``rarl`` or
+        ``parameters``; ``pettingzoo`` where the task is a game of PettingZoo's.
       delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 for the one-player
         agent.
       preset: ``paper`` or ``authors``: where the other settings come from.
@@ -125,7 +126,8 @@ def train(
       callback: called after every cycle with the run's :class:`Status`, among it the lines of
         metrics that are new. If it returns False, the run is saved and stops; ``resume=True``
         can go on with it.
-      settings: any field of :class:`~mixedne.config.Config`.
+      settings: any field of :class:`~mixedne.config.Config`; and ``protagonist``, the player of a
+        game of PettingZoo's that is ours.
 
     Returns:
       The run: its ``path``, ``config`` and ``policy``; ``run.evaluate(…)`` and ``run.watch(…)`` are
@@ -257,9 +259,11 @@ def check_compatible(configs: Sequence[Config]) -> None:
                 )
     task = resolve_task(configs[0].task)
     if configs[0].evaluate_every > 0 and task.max_episode_steps is None:
+        way = "register it with max_episode_steps"
+        way = way if task.opponent is None else "give the game an attribute max_cycles"
         raise InvalidInputError(
             f"{task.id} has no time limit, so an episode of an evaluation might never end: "
-            "register it with max_episode_steps, or set evaluate_every to 0"
+            f"{way}, or set evaluate_every to 0"
         )
 
 

@@ -1,0 +1,85 @@
+"""Our games as environments of PettingZoo's, which it needs; see ``games.parallel_env``."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from mixedne.games.game import Game
+from mixedne.tasks import Task
+
+Actions = dict[str, NDArray[np.floating]]
+
+
+class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional, so its types are
+    """A game with the agents ``agent`` and ``adversary``, who is paid the negative.
+
+    Each acts in a box of its own, in its units, and sees what it would see in training.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], task: Task, game: Game) -> None:
+        """``env``: the game's Gymnasium environment."""
+        self._env, self._game = env, game
+        self.metadata = {**env.metadata, "name": f"{task.id}_{game.name}"}
+        self.render_mode = env.render_mode
+        self.possible_agents = ["agent", "adversary"]
+        self.agents: list[str] = []
+        self._chance = np.random.default_rng()
+        boxes = [[end.astype(np.float32) for end in box] for box in game.boxes if box]
+        acted = [gym.spaces.Box(low, high) for low, high in boxes]
+        seen = [gym.spaces.Box(-np.inf, np.inf, (size,), np.float64) for size in game.sees]
+        self.action_spaces = dict(zip(self.possible_agents, acted, strict=True))
+        self.observation_spaces = dict(zip(self.possible_agents, seen, strict=True))
+
+    def observation_space(self, agent: str) -> gym.spaces.Box:
+        """What a player sees."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gym.spaces.Box:
+        """What a player may do."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Actions, dict[str, dict[str, Any]]]:
+        """A new episode; the seed fixes all that is random in it."""
+        if seed is not None:
+            self._chance = np.random.default_rng(seed)
+        observation, info = self._env.reset(seed=seed, options=options)
+        self.agents = list(self.possible_agents)
+        return self._views(observation), {name: dict(info) for name in self.agents}
+
+    def step(self, actions: Actions) -> tuple[Any, ...]:
+        """Both players act at once."""
+        names = self.agents
+        a, b = (np.asarray(actions[name], np.float32) for name in names)
+        # In units as in [−1, 1]: actions are mixed or chosen in one box, or stand side by side.
+        executed = np.asarray(self._game.execute(a, b, self._chance.random()), np.float32)
+        observation, reward, terminated, truncated, info = self._env.step(executed)
+        if terminated or truncated:
+            self.agents = []
+        return (
+            self._views(observation),
+            dict(zip(names, (float(reward), -float(reward)), strict=True)),
+            dict.fromkeys(names, bool(terminated)),
+            dict.fromkeys(names, bool(truncated)),
+            {name: dict(info) for name in names},
+        )
+
+    def state(self) -> NDArray[np.float64]:
+        """What the critic sees."""
+        return self._state
+
+    def render(self) -> Any:
+        """What the task's environment draws."""
+        return self._env.render()
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
+
+    def _views(self, observation: NDArray[Any]) -> Actions:
+        self._state = np.asarray(observation, float)
+        return dict(zip(self.possible_agents, self._game.views(self._state), strict=True))
