@@ -77,7 +77,8 @@ def train(
       task: what to learn, e.g. ``"Hopper-v5"``.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
-      formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
+      formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl``, ``parameters`` or
+        ``m2td3``.
       delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 for the one-player
         agent.
       preset: ``paper`` or ``authors``: where the other settings come from.
