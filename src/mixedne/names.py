@@ -10,6 +10,7 @@ FORMULATIONS = {
     "pr-mdp": "PR-MDP",
     "rarl": "RARL",
     "parameters": "adversarial parameters",
+    "m2td3": "M2TD3",
     "pettingzoo": "PettingZoo",
 }
 """How an adversary acts: a game by its name."""

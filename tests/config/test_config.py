@@ -223,6 +223,13 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
         ({"formulation": "rarl", "task": "Reacher"}, "rarl needs bodies and force for Reacher-v5"),
         ({"force": 5}, "force has an effect only with formulation rarl"),
         ({"formulation": "parameters"}, "the formulation parameters needs parameters"),
+        ({"formulation": "m2td3"}, "the formulation m2td3 needs parameters"),
+        ({"formulation": "m2td3", "agent": "sac"}, "sac takes no m2td3: that needs ddpg or td3"),
+        ({"parameter_noise": 0.1}, "parameter_noise has an effect only with formulation m2td3"),
+        (
+            {"formulation": "m2td3", "parameters": "rrls-1d", "randomise": "rrls-1d"},
+            "randomise takes no adversary: so not m2td3",
+        ),
         ({"randomise": "rrls-2d"}, "randomise takes no adversary: delta must be 0, not 0.1"),
         ({"formulation": "rarl", "randomise": "rrls-2d"}, "no adversary: so not rarl"),
         ({"delta": 0, "randomise": "rrls-9d"}, "randomise must be given as .* not 'rrls-9d'"),
@@ -329,16 +336,16 @@ LISTS = ("evaluate_masses", "evaluate_rhos", "critic_hidden")
 SHARES = (*("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos", "learning_rate_decay"),)
 POSITIVE = (
     *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
-    *("clip_gradient", "entropy_coefficient", "force"),
+    *("clip_gradient", "entropy_coefficient", "force", "parameter_learning_rate"),
 )
 NOT_NEGATIVE = (
     *("critic_weight_decay", "rms_epsilon", "sigma0", "inner_growth", "sigma"),
-    *("target_noise", "target_noise_clip"),
+    *("target_noise", "target_noise_clip", "parameter_noise"),
 )
 COUNTS = (
     *("steps", "batch_size", "replay_size", "inner_max", "collect_steps", "updates"),
     *("policy_delay", "metrics_every", "evaluate_episodes", "checkpoint_every", "critics"),
-    *("inner_steps", "horizon", "trajectories", "critic_hidden"),
+    *("inner_steps", "horizon", "trajectories", "critic_hidden", "parameter_vectors"),
 )
 COUNTS_FROM_0 = ("random_steps", "update_after", "evaluate_every", "keep_policies", "seed")
 
@@ -387,6 +394,7 @@ def test_any_single_bad_number_is_refused_by_name(field: str, data: st.DataObjec
         {"formulation": "parameters", "parameters": ("mass[torso]:abs=1:9", "gravity=1:2")},
         {"delta": 0, "critic_layer_norm": True},
         {"delta": 0, "randomise": "rrls-2d"},
+        {"formulation": "m2td3", "parameters": "rrls-2d", "parameter_vectors": 3},
         {"delta": 0, "randomise": ["mass[torso]:abs=1", "gravity=1:2"]},
         {"agent": "td3", "sigma": 0.3, "target_noise": 0.01},
         {"agent": "sac", "preset": "authors", "entropy_coefficient": None},

@@ -44,7 +44,7 @@ def small(
     **more: Any,
 ) -> Config:
     langevin = WARMING if solver == "mixedne-ld" else {}
-    more |= {"parameters": ("mass=0.5:2",)} if formulation == "parameters" else {}
+    more |= {"parameters": ("mass=0.5:2",)} if formulation in ("parameters", "m2td3") else {}
     return configure(
         task,
         agent=agent,
@@ -61,7 +61,7 @@ REGISTRY: dict[str, Config] = {
     for solver in SOLVERS
     for formulation, delta in (
         *(("nr-mdp", 0.1), ("pr-mdp", 0.1), ("nr-mdp", 0.0)),
-        *(("rarl", None), ("parameters", None)),
+        *(("rarl", None), ("parameters", None), ("m2td3", None)),
     )
 } | {"sac": small("sac", None, "nr-mdp", 0.0)}
 
@@ -79,6 +79,7 @@ QUICK = {
     "td3-extra-adam-nr-mdp-0.1",
     "td3-extra-adam-rarl-None",
     "ddpg-gad-parameters-None",
+    "td3-gad-m2td3-None",
     "sac",
 }
 """Every agent, solver, formulation and δ at least once; the other pairings are slow tests."""
@@ -94,7 +95,7 @@ def quick_and_slow(names: Iterable[str]) -> list[Any]:
 class Program:
     """An updater, and some transitions."""
 
-    def __init__(self, config: Config, agent: Agent | None = None) -> None:
+    def __init__(self, config: Config, agent: DDPG | None = None) -> None:
         task = resolve_task(config.task)
         layout = transition_layout(game_of(config, task))
         self.config = config

@@ -16,7 +16,7 @@ import optax
 
 from mixedne.agents.losses import critic_loss, td_target
 from mixedne.agents.networks import Network, apply_network, init_network
-from mixedne.solvers import Carry, Oracle
+from mixedne.solvers import Carry, Oracle, SolverState
 from mixedne.types import Players, PyTree
 
 
@@ -160,7 +160,7 @@ class ActorCritic(ABC):
         sums = dict.fromkeys(("critic_loss", "value", "target"), jnp.zeros([]))
         return CriticCarry(critic, jnp.zeros([], jnp.int32), sums)
 
-    def oracle(self, batches: Batches) -> Oracle:
+    def oracle(self, batches: Any) -> Oracle:
         """The oracle that takes one of these minibatches for each step."""
 
         def resample(key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
@@ -168,6 +168,19 @@ class ActorCritic(ABC):
 
         gradients = functools.partial(self.gradients, batches)
         return Oracle(gradients, functools.partial(self.begin, batches), resample, self.end)
+
+    def project(self, players: Players) -> Players:
+        """Where the solver keeps the players: anywhere."""
+        return players
+
+    def renew(self, key: jax.Array, state: SolverState) -> SolverState:
+        """What an agent draws anew between two programs: nothing."""
+        del key
+        return state
+
+    def worlds(self, state: SolverState) -> Any:
+        """The worlds that an agent wants to play in, and their shares; None for any."""
+        del state
 
     def finish(self, carry: CriticCarry, players: Players, batches: Batches) -> tuple[Any, Any]:
         """The critic state, and the metrics: sums, and the payoff on the last minibatch."""

@@ -27,6 +27,7 @@ class CriticState(NamedTuple):
     critic_optimizer: optax.OptState
     target_critics: tuple[Network, ...]  # φ_targ,1 (and φ_targ,2)
     target_players: Players  # θ_targ, ω_targ: they follow the inner iterate
+    shares: jax.Array | None = None  # of M2TD3: how often each parameter vector is the worst
 
 
 @dataclass(frozen=True, eq=False)

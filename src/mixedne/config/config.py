@@ -104,6 +104,7 @@ sac = functools.partial(setting, agents=("sac",))
 vpg = functools.partial(setting, agents=("vpg",))
 rarl = functools.partial(setting, formulations=("rarl",))
 physical = functools.partial(setting, formulations=("parameters",))
+m2td3 = functools.partial(setting, formulations=("m2td3",))
 langevin = functools.partial(setting, solvers=("mixedne-ld",))
 rmsprop = functools.partial(setting, solvers=("mixedne-ld", "gad"))
 logged = functools.partial(setting, changes="metrics")
@@ -141,8 +142,8 @@ class Config:
     formulation: str = setting(
         "nr-mdp",
         "How the adversary acts: nr-mdp mixes actions, pr-mdp replaces them by chance, rarl pushes "
-        "bodies, parameters changes the physics; pettingzoo is that of PettingZoo's games "
-        "(the last three: ddpg, td3).",
+        "bodies, parameters changes the physics, m2td3 chooses an episode's physics; pettingzoo is "
+        "that of PettingZoo's games (the last four: ddpg, td3).",
         choices=tuple(FORMULATIONS),
     )
     delta: float | None = setting(
@@ -310,15 +311,25 @@ class Config:
         None, "The axes along which it pushes them, as xz; by default all that can move them."
     )
     force: float | None = rarl(None, "The largest force on each body and axis, in N.", POSITIVE)
-    parameters: tuple[str, ...] | None = physical(
+    parameters: tuple[str, ...] | None = setting(
         None,
         "What the adversary changes, and within which bounds; given as for randomise.",
+        formulations=("parameters", "m2td3"),
     )
     rate: float | None = physical(
         None,
         "How far each moves in a step at most, as a share of its range; by default the first step "
         "of an episode sets them all.",
         {"above": 0, "at_most": 1},
+    )
+    parameter_vectors: int = m2td3(5, "How many worlds the adversary holds.", COUNT)
+    parameter_learning_rate: float = m2td3(
+        3e-4, "The learning rate of their parameters, scaled to [-1, 1].", POSITIVE
+    )
+    parameter_noise: float = m2td3(
+        1.0,
+        "Deviation of the noise on the parameters of an episode, scaled to [-1, 1]; then clipped.",
+        NOT_NEGATIVE,
     )
 
     metrics_every: int = logged(1_000, "Steps between two lines of metrics.", COUNT)

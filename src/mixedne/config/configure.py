@@ -5,6 +5,7 @@ for the task, rules by which a default follows from other fields (σ of TD3's ta
 what the user sets.
 """
 
+import inspect
 import numbers
 import re
 import typing
@@ -13,7 +14,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from mixedne.config import presets
-from mixedne.config.config import DETERMINISTIC, SETTINGS, Config, derived, unused_fields
+from mixedne.config.config import DETERMINISTIC, Config, derived, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
 from mixedne.names import AGENTS, CHOICES, FORMULATIONS, PRESETS, SOLVERS, either
 
@@ -127,9 +128,8 @@ def game_of(config: Config, task: "Task") -> "Game":
     """The configuration's game, in that task: ``InvalidInputError`` if there is none."""
     from mixedne.games import make_game, randomised
 
-    names = (name for name, known in SETTINGS.items() if known.formulations)
-    settings = {name: getattr(config, name) for name in names}
-    game = make_game(task, config.formulation, **settings)
+    _, *names = inspect.signature(make_game).parameters  # after the task: fields
+    game = make_game(task, **{name: getattr(config, name) for name in names})
     return game if config.randomise is None else randomised(game, task, config.randomise)
 
 

@@ -4,7 +4,7 @@
 ``actions``      NR-MDP and PR-MDP: two actions become one
 ``forces``       RARL: the adversary pushes bodies
 ``parameters``   the adversary sets physical parameters
-``ranges``       worlds whose parameters are drawn: domain randomisation
+``ranges``       worlds that hold for an episode: domain randomisation, M2TD3
 ``two_player``   tasks that are games already: PettingZoo's
 ``parallel``     any of them as an environment of PettingZoo's
 """
@@ -20,7 +20,7 @@ from mixedne.games.actions import action_game
 from mixedne.games.forces import force_game
 from mixedne.games.game import Box, Branch, Game
 from mixedne.games.parameters import parameter_game
-from mixedne.games.ranges import randomised
+from mixedne.games.ranges import m2td3_game, randomised
 from mixedne.games.two_player import two_player_game
 from mixedne.names import FORMULATIONS, STRENGTHS
 from mixedne.tasks import Task, make_env, resolve_task
@@ -59,6 +59,8 @@ def make_game(
         return force_game(task, bodies, axes, force)
     if formulation == "parameters":
         return parameter_game(task, parameters, rate)
+    if formulation == "m2td3":
+        return m2td3_game(task, parameters)
     return action_game(task, formulation, delta)
 
 

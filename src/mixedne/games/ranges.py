@@ -1,6 +1,7 @@
-"""Ranges of physical parameters, and worlds whose parameters are drawn from them.
+"""Ranges of physical parameters, and worlds whose parameters hold for an episode.
 
-Domain randomisation is the game of one player whose world is drawn anew at every reset.
+Domain randomisation is the game of one player whose world is drawn anew at every reset. In M2TD3
+the adversary chooses an episode's world; the critic sees its parameters, and the agent does not.
 """
 
 import dataclasses
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError
-from mixedne.games.game import Box, Game
+from mixedne.games.game import Box, Branch, Game
 from mixedne.names import STRENGTHS
 from mixedne.shifts import Axis, Shift
 from mixedne.shifts.channels import PARAMETERS, episode_generator
@@ -22,6 +23,7 @@ from mixedne.shifts.model import apply_shift, parameter_writer, shifted_model
 from mixedne.shifts.sets import read_intervals
 from mixedne.tasks import Task, check_axes, shift_effects
 from mixedne.tasks.registry import nominal_model
+from mixedne.types import Players
 
 Array = NDArray[np.float64]
 
@@ -65,7 +67,7 @@ class Ranges:
 @functools.lru_cache(maxsize=64)
 def randomised(game: Game, task: Task, words: tuple[str, ...]) -> Game:
     """The game of one player in worlds whose parameters are drawn at each reset."""
-    if game.has_adversary:
+    if game.has_adversary or game.unseen:
         other = f"delta must be 0, not {game.strength}"
         if STRENGTHS.get(game.name) != "delta":
             other = f"so not {game.name}"
@@ -74,19 +76,55 @@ def randomised(game: Game, task: Task, words: tuple[str, ...]) -> Game:
     return dataclasses.replace(game, wrap=functools.partial(DrawnEnv, ranges=ranges))
 
 
-class DrawnEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """The task in a world whose parameters a reset draws uniformly; its seed fixes them."""
+def m2td3_game(task: Task, parameters: tuple[str, ...] | None) -> Game:
+    """The adversary chooses the parameters of each episode's world, and acts in no other way."""
+    if not parameters:
+        raise InvalidInputError(
+            "the formulation m2td3 needs parameters and their bounds, as in --parameters rrls-2d"
+        )
+    ranges = Ranges.find(task, "parameters", parameters)
+    box, count = Box(task.action_low, task.action_high), len(ranges.axes)
+    return Game(
+        "m2td3",
+        None,
+        task.observation_size + count,
+        Players(box, None),
+        executed=box,
+        branches=lambda a, b: (Branch(1.0, a),),
+        unseen=count,
+        wrap=functools.partial(DrawnEnv, ranges=ranges, shown=True),
+    )
 
-    def __init__(self, env: gym.Env[Any, Any], ranges: Ranges) -> None:
-        """``ranges``: where the parameters are drawn from."""
+
+class DrawnEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """The task in a world whose parameters a reset draws uniformly; its seed fixes them.
+
+    They can also be given, scaled to [−1, 1]: ``reset(options={"parameters": …})``.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], ranges: Ranges, *, shown: bool = False) -> None:
+        """``shown``: whether observations end with the parameters, scaled to [−1, 1]."""
         super().__init__(env)
-        self._limits = ranges.limits
+        self._limits, self._is_shown = ranges.limits, shown
         self._write = ranges.writer(self.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The task's reset, in the world that is drawn."""
-        drawn = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+        """The task's reset, in the world that is given or drawn."""
         low, high = self._limits
-        self.values = episode_generator(drawn, PARAMETERS).uniform(low, high)
+        unit = (options or {}).get("parameters")
+        if unit is None:
+            drawn = int(np.random.default_rng().integers(2**63)) if seed is None else seed
+            unit = episode_generator(drawn, PARAMETERS).uniform(-1, 1, len(low))
+        self._unit = np.asarray(unit, float)
+        self.values = low + (high - low) * (self._unit + 1) / 2
         self._write(self.values)
-        return self.env.reset(seed=seed, options=options)
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._show(observation), info
+
+    def step(self, action: NDArray[np.floating]) -> Any:
+        """The task's step."""
+        observation, *rest = self.env.step(action)
+        return self._show(observation), *rest
+
+    def _show(self, observation: Any) -> Any:
+        return np.concatenate([observation, self._unit]) if self._is_shown else observation

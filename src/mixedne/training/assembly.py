@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import optax
 
 from mixedne import optimizers, solvers
-from mixedne.agents import DDPG, SAC, VPG
+from mixedne.agents import DDPG, M2TD3, SAC, VPG
 from mixedne.agents.networks import network_tensors
 from mixedne.config import Config, game_of
 from mixedne.games import Box
 from mixedne.policies import Policy, PolicySpec
-from mixedne.solvers import ExtraArgs, Oracle, Solver
+from mixedne.solvers import ExtraArgs, Oracle, Project, Solver, unbounded
 from mixedne.tasks import Task, resolve_task, toy
 from mixedne.training.collection import Normaliser
 from mixedne.types import Players, World
@@ -23,6 +23,9 @@ def make_agent(config: Config, task: Task) -> DDPG | SAC:
     """The off-policy agent of the configuration."""
     game = game_of(config, task)
     sizes = game.observation_size, task.action_size
+    if config.formulation == "m2td3":
+        scale = config.parameter_learning_rate / config.eta
+        return M2TD3(*sizes, game=game, scale=scale, **_settings(M2TD3, config))
     if config.agent != "sac":
         return DDPG(*sizes, game=game, **_settings(DDPG, config))
     settings = _settings(SAC, config) | {
@@ -52,7 +55,12 @@ def toy_world(rho: float = toy.NOMINAL_RHO) -> World:
     return World(start=jnp.zeros(1), action_size=1, draws=2, step=step)
 
 
-def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = None) -> Solver:
+def make_solver(
+    config: Config,
+    oracle: Oracle,
+    extra_args: ExtraArgs | None = None,
+    project: Project = unbounded,
+) -> Solver:
     """The configuration's solver; ``extra_args`` may bring the noise of Langevin steps."""
     rms: dict[str, Any] = {"decay": config.rms_decay, "epsilon": config.rms_epsilon}
     rms["bias_correction"] = config.rms_bias_correction
@@ -62,12 +70,17 @@ def make_solver(config: Config, oracle: Oracle, extra_args: ExtraArgs | None = N
         langevin = optimizers.langevin(config.eta, config.sigma0, **rms)
         optimizer = langevin if config.sigma0 > 0 else rmsprop
         solver = solvers.mixedne_ld(
-            oracle, optimizer, damping=config.beta, inner=config.inner, extra_args=extra_args
+            oracle,
+            optimizer,
+            damping=config.beta,
+            inner=config.inner,
+            project=project,
+            extra_args=extra_args,
         )
     elif config.solver == "extra-adam":
-        solver = solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta))
+        solver = solvers.extra_gradient(oracle, optimizers.extra_adam(config.eta), project=project)
     elif config.solver == "gad":
-        solver = solvers.gad(oracle, rmsprop)
+        solver = solvers.gad(oracle, rmsprop, project=project)
     else:
         # Optax's Adam takes no learning rate with each update.
         adam = optax.chain(optax.scale_by_adam(), optimizers.descend(config.eta))

@@ -76,6 +76,7 @@ class Episode:
     total_reward: float = 0.0
     discounted_return: float = 0.0  # G = Σ γ^(age) r: each reward is discounted as it ages
     actions: list[Array] = field(default_factory=list)  # executed since the reset, in their units
+    world: Array | None = None  # its parameters, where the run has chosen them
 
 
 def transition_layout(game: Game) -> Layout:
@@ -117,6 +118,8 @@ class Experience:
         self.return_moments = RunningMoments.empty(1)
         self._returns: list[float] = []  # G after every step since the moments were updated
         self.replay: Replay | None = None  # between the start of a run and its end
+        self.worlds: tuple[NDArray[Any], NDArray[Any]] | None = None
+        """Parameters of the worlds to play in, and the share of each; None for any."""
         self.largest_reward = 0.0
 
     def start(self) -> None:
@@ -169,9 +172,9 @@ class Experience:
                 finished.append(ended)
         return rows, finished
 
-    def resume(self, number: int, actions: Array) -> None:
+    def resume(self, number: int, actions: Array, world: Array | None = None) -> None:
         """Play an episode again, up to where it was left."""
-        self._reset(number)
+        self._reset(number, world)
         for action in actions:
             observation, reward, *_ = self._env.step(action)
             self._observation = np.asarray(observation, np.float32)
@@ -195,6 +198,8 @@ class Experience:
         if self._config.scale_rewards:
             tensors["returns.mean"] = self.return_moments.mean
             tensors["returns.squares"] = self.return_moments.squares
+        if self.episode.world is not None:
+            tensors["episode.world"] = self.episode.world
         if self.replay is not None:
             notes["replay_checksums"] = self.replay.checksums()
         return tensors, notes
@@ -266,7 +271,7 @@ class Experience:
         episode.actions.append(action)
         if not (terminated or truncated):
             return None
-        self._reset(episode.number + 1)
+        self._reset(episode.number + 1, self._choose_world(episode.number + 1))
         return episode.total_reward, len(episode.actions)
 
     def _count(self, reward: float) -> None:
@@ -276,10 +281,21 @@ class Experience:
         self.episode.discounted_return += reward
         self._returns.append(self.episode.discounted_return)
 
-    def _reset(self, number: int) -> None:
-        observation, _ = self._env.reset(seed=episode_seed(self._config.seed, number))
+    def _reset(self, number: int, world: Array | None = None) -> None:
+        options = None if world is None else {"parameters": world}
+        seed = episode_seed(self._config.seed, number)
+        observation, _ = self._env.reset(seed=seed, options=options)
         self._observation = np.asarray(observation, np.float32)
-        self.episode = Episode(number)
+        self.episode = Episode(number, world=world)
+
+    def _choose_world(self, number: int) -> Array | None:
+        """One of the worlds by its share, with noise; None for any."""
+        if self.worlds is None:
+            return None
+        (vectors, shares), random = self.worlds, generator(self._config.seed, Stream.WORLD, number)
+        chosen = vectors[random.choice(len(vectors), p=shares)]
+        noise = self._config.parameter_noise * random.standard_normal(len(chosen))
+        return np.asarray((chosen + noise).clip(-1, 1), np.float32)
 
     def _replay_shape(self) -> tuple[int, int, int]:
         """Width, capacity and spare rows: room for what comes between two checkpoints' windows."""

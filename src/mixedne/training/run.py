@@ -111,8 +111,8 @@ def train(
         environment, whose name becomes the task's.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
-      formulation: how the adversary acts: ``nr-mdp`` (the default), ``pr-mdp``, ``rarl`` or
-        ``parameters``; ``pettingzoo`` where the task is a game of PettingZoo's.
+      formulation: how the adversary acts: ``nr-mdp`` (the default), ``pr-mdp``, ``rarl``,
+        ``parameters`` or ``m2td3``; ``pettingzoo`` where the task is a game of PettingZoo's.
       delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 for the one-player
         agent.
       preset: ``paper`` or ``authors``: where the other settings come from.

@@ -33,7 +33,14 @@ from mixedne.training.collection import Experience
 from mixedne.training.folder import RunFolder
 from mixedne.training.metrics import MetricMeans, MetricsWriter
 from mixedne.training.snapshot import is_finite, restore_tree, tree_distance, tree_tensors
-from mixedne.training.updates import RunInputs, UpdateMetrics, Updater, inner_steps, noise_scale
+from mixedne.training.updates import (
+    OffPolicyUpdater,
+    RunInputs,
+    UpdateMetrics,
+    Updater,
+    inner_steps,
+    noise_scale,
+)
 from mixedne.types import Players
 
 COUNTERS = ("updates", "rollouts", "recent_returns", "evaluated", "seconds")
@@ -154,6 +161,8 @@ class TrainingRun:
         if self.experience is None:
             self.step += count
             return count
+        if isinstance(self._updater, OffPolicyUpdater) and self.step >= self.config.random_steps:
+            self.experience.worlds = self._updater.agent.worlds(self.state)
         for total, length in self.experience.collect(self.policies(), self.step, count):
             self._means.add({"episodes": 1, "returns": total, "lengths": length})
             self.recent_returns = [*self.recent_returns, total][-10:]
@@ -267,6 +276,9 @@ class TrainingRun:
             }
             if self.experience.reward_scale is not None:
                 critic["reward_scale"] = float(self.experience.reward_scale)
+            if self.experience.worlds is not None:
+                vectors, shares = self.experience.worlds
+                critic["worst_world"] = vectors[shares.argmax()].tolist()
         versus = None if adversary is None else mean("adversary_gradient_norm", "moves")
         line = {
             "kind": "training",
@@ -372,7 +384,8 @@ class TrainingRun:
             warnings.warn(f"the checkpoint at step {step} cannot be used: {error}", stacklevel=2)
             return False
         if self.experience is not None and step < self.config.steps:
-            self.experience.resume(notes["episode"], tensors["episode.actions"])
+            episode = notes["episode"], tensors["episode.actions"], tensors.get("episode.world")
+            self.experience.resume(*episode)
         self.state = restore_tree(self.state, tensors, "state")
         self.step = self.saved = step
         for name in COUNTERS:

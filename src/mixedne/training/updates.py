@@ -19,7 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
-from mixedne.agents import Agent, Batches, Transition
+from mixedne.agents import DDPG, SAC, Agent, Batches, Transition
 from mixedne.agents.base import batch_at
 from mixedne.config import Config, game_of, total_updates
 from mixedne.config.identity import LANES
@@ -32,6 +32,9 @@ from mixedne.training.collection import Normaliser, transition_layout
 from mixedne.training.replay import Replay
 from mixedne.training.streams import Stream, generator, key
 from mixedne.types import Players
+
+RENEWAL = 2**32 - 1
+"""Where other keys have the step of the solver."""
 
 UpdateMetrics: TypeAlias = dict[str, float]
 """Sums over one call of the compiled program, and the counts that make means of them.
@@ -128,13 +131,13 @@ class OffPolicyUpdater:
 
     max_runs = 1  # that one call of ``advance`` takes
 
-    def __init__(self, config: Config, agent: Agent | None = None) -> None:
+    def __init__(self, config: Config, agent: DDPG | SAC | None = None) -> None:
         """For the configuration's agent, if no other is given; compiles at the first call."""
         task = resolve_task(config.task)
         layout = transition_layout(game_of(config, task))
         self._config = config
-        self.agent: Agent = agent or make_agent(config, task)
-        self._make_solver = functools.partial(make_solver, config)
+        self.agent: DDPG | SAC = agent or make_agent(config, task)
+        self._make_solver = functools.partial(make_solver, config, project=self.agent.project)
         is_langevin = config.solver == "mixedne-ld"
         self._is_noisy = is_langevin and config.sigma0 > 0
         self._program = make_program(self.agent, self._make_solver, layout.columns)
@@ -227,7 +230,7 @@ class OffPolicyUpdater:
 
 
 def make_program(
-    agent: Agent,
+    agent: DDPG | SAC,
     make_solver: Callable[[Oracle, ExtraArgs | None], Solver],
     columns: Mapping[str, slice],
 ) -> Callable[..., tuple[SolverState, dict[str, jax.Array]]]:
@@ -274,7 +277,8 @@ def make_program(
 
         solver = make_solver(agent.oracle(batches), None if bits is None else extra_args)
         controls_at = functools.partial(batch_at, controls)
-        return outer_steps(agent, solver, solver_key, state, steps, controls_at, batches)
+        state, metrics = outer_steps(agent, solver, solver_key, state, steps, controls_at, batches)
+        return agent.renew(jax.random.fold_in(solver_key, RENEWAL), state), metrics
 
     return program
 
