@@ -51,10 +51,10 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_new_file(path: Path, what: str, suffix: str, *, overwrite: bool) -> Path:
+def check_new_file(path: Path, what: str, *suffixes: str, overwrite: bool) -> Path:
     """Return ``path`` if ``what`` can be written there; to be asked before long work."""
-    if path.suffix != suffix:
-        raise InvalidInputError(f"{what} must end in {suffix}, not {path.name}")
+    if path.suffix not in suffixes:
+        raise InvalidInputError(f"{what} must end in {' or '.join(suffixes)}, not {path.name}")
     if path.is_dir():
         raise InvalidInputError(f"{what} {path} is a folder")
     if path.exists() and not overwrite:

@@ -69,6 +69,7 @@ def test_the_configuration_is_complete(made: tuple[Path, str, str]) -> None:
         **{"metrics_every": 40, "checkpoint_every": 50, "evaluate_episodes": 1, "delta": 0.1},
         **{"evaluate_masses": [1, 2], "steps": 400, "seed": 3, "evaluate_every": 200},
         **{"normalise_observations": True, "inner_growth": 0.02, "replay_size": 130},
+        "keep_policies": 2,
     }
     expected = configure("InvertedPendulum", **overrides)
     said = {name: config[name] for name in fields}
@@ -101,7 +102,7 @@ def test_the_folder_holds_what_is_promised_and_can_be_moved(
     out = made[0]
     files = {path.name for path in out.iterdir() if path.name != "evaluation.parquet"}
     assert files == {
-        *("config.json", "metrics.jsonl", "checkpoint"),
+        *("config.json", "metrics.jsonl", "checkpoint", "best", "policies"),
         *("policy.json", "policy.safetensors", "adversary.json", "adversary.safetensors"),
     }
     assert not (out / "checkpoint" / "replay.f32").exists()
@@ -370,7 +371,7 @@ def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         delta=0,
         steps=45,
         seed=6,
-        watch=lambda status: steps.append(status.step),
+        callback=lambda status: steps.append(status.step),
         **settings,
     )
     assert run.path == Path("runs/InvertedPendulum-v5-ddpg-gad-delta0-seed6")

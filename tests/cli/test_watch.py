@@ -78,10 +78,10 @@ def test_what_changes_nothing_is_said(
     [
         (["nowhere", "--out", "a.mp4"], "there is no policy at nowhere"),
         (["RUN"], "--out"),
-        (["RUN", "--out", "a.gif"], "the video must end in .mp4, not a.gif"),
+        (["RUN", "--out", "a.avi"], "the video must end in .mp4 or .webp or .gif, not a.avi"),
         (["RUN", "--out", "no/such/a.mp4"], "there is no folder"),
         (["RUN", "--out", "a.mp4", "--mass", "0"], "mass must be above 0, not 0.0"),
-        (["RUN", "--out", "a.mp4", "--mass", "paper"], "--mass"),
+        (["RUN", "--out", "a.mp4", "--mass", "much"], "mass must be numbers"),
         (["RUN", "--out", "a.mp4", "--size", "big"], "size must be WIDTHxHEIGHT"),
         (["RUN", "--out", "a.mp4", "--size", "99x99"], "size must be even numbers, not 99x99"),
         (["RUN", "--out", "a.mp4", "--body-mass", "pole"], "must be NAME=NUMBERS, not 'pole'"),

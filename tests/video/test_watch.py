@@ -12,11 +12,13 @@ import gymnasium as gym
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation.handles import PolicyHandle
 from mixedne.tasks import Shift, resolve_task
+from mixedne.tasks.registry import nominal_model
 from mixedne.video import renderer
 from mixedne.video.captions import FIELDS, caption_text, read_caption
 from mixedne.video.renderer import Renderer
@@ -49,6 +51,72 @@ def test_the_film_shows_the_episode_that_is_measured(video: Video) -> None:
     table = mixedne.evaluate(random_policy(PENDULUM), mass=[1, 1.5], noise=0.3, seed=3, episodes=4)
     (row,) = table.filter((pl.col("mass") == 1.5) & (pl.col("episode") == 2)).to_dicts()
     assert video.row == row
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Video:
+    """Two policies, one of them from elsewhere and in double precision, in two worlds."""
+    skip_without_gl()
+    out = tmp_path_factory.mktemp("videos") / "grid.mp4"
+    policies = {"ours": random_policy(PENDULUM), "theirs": lambda x: -0.5 * x[:, :1]}
+    return mixedne.watch(policies, out, PENDULUM, mass=[1, 2], episode=1, **SMALL)
+
+
+def test_side_by_side_every_episode_is_the_one_that_is_measured(grid: Video) -> None:
+    for name, policy in {
+        "ours": random_policy(PENDULUM),
+        "theirs": lambda x: -0.5 * x[:, :1],
+    }.items():
+        table = mixedne.evaluate({name: policy}, PENDULUM, mass=[1, 2], episodes=2)
+        rows = table.filter(pl.col("episode") == 1).to_dicts()
+        assert [row for row in grid.rows if row["run"] == name] == rows
+
+
+def test_a_grid_has_a_row_for_each_policy_and_a_column_for_each_world(grid: Video) -> None:
+    seen = decode(grid.path).pictures
+    lengths = [row["length"] for row in grid.rows]
+    assert seen.shape == (max(lengths) + 1, 240, 320, 3)
+    tiles = [seen[:, y : y + 120, x : x + 160] for y in (0, 120) for x in (0, 160)]
+    for tile, length in zip(tiles, lengths, strict=True):
+        world = tile[:, STRIP:]
+        assert np.abs(world[0] - tiles[0][0, STRIP:]).mean() < 3  # all start alike
+        assert np.abs(np.diff(world[: length + 1], axis=0)).mean(axis=(1, 2, 3)).max() > 0.3
+        if length + 2 < max(lengths):  # stays as it is, but for losses of encoding
+            assert np.abs(world[length + 2] - world[-1]).mean() < 2
+    caption = read_caption(grid.path)
+    assert caption is not None
+    assert (caption["run"], caption["shift"]) == ("ours, theirs", "nominal world; mass × 2")
+    assert caption["return"] is None
+
+
+@pytest.mark.parametrize("suffix", [".webp", ".gif"])
+def test_a_film_may_be_an_image(suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"a{suffix}"
+    policy = random_policy(PENDULUM)
+    film = watch([policy, policy], out, mass=2, **SMALL)
+    with Image.open(out) as image:
+        assert (image.size, image.n_frames) == ((320, 120), film.frames)  # type: ignore[attr-defined]
+        assert (film.frames, image.info["loop"]) == (film.row["length"] + 1, 0)
+        left, right = (np.asarray(image.convert("RGB"))[:, x : x + 160] for x in (0, 160))
+    assert np.abs(left[STRIP:].astype(int) - right[STRIP:]).mean() < 8
+
+
+@pytest.mark.without_gl
+def test_a_film_shows_one_task(tmp_path: Path) -> None:
+    policies = [random_policy(HOPPER), random_policy("Hopper-v4")]
+    with pytest.raises(InvalidInputError, match=r"was trained for Hopper-v5, but .* for Hopper-v4"):
+        watch(policies, tmp_path / "a.mp4", HOPPER)
+
+
+@pytest.mark.parametrize("task", [PENDULUM, "InvertedDoublePendulum-v5"])
+def test_there_is_a_sky_and_a_floor(task: str) -> None:
+    drawn = Renderer(resolve_task(task), (160, 120))
+    picture = drawn.draw(nominal_model(resolve_task(task))[0].qpos0).astype(int)
+    drawn.close()
+    assert (picture.sum(axis=2) > 60).mean() > 0.97  # all but the edges of things
+    sky, floor = picture[2, 2], picture[-2, 2]
+    assert sky[2] > sky[0] + 20  # blue
+    assert np.abs(sky - floor).max() > 20
 
 
 def test_a_sampling_policy_is_filmed_as_it_is_measured(tmp_path: Path) -> None:
@@ -276,7 +344,8 @@ def test_an_interrupted_film_leaves_nothing(
     ("options", "message"),
     [
         ({"mass": 0}, "mass must be above 0"),
-        ({"mass": [1, 2]}, "one policy in one world"),
+        ({"mass": "0.5:2:40"}, "at most 36 episodes, not those of 1 policies in 40 worlds"),
+        ({"mass": [1, 2], "size": (4000, 100)}, "at most 4096 pixels wide and high, not 8000x100"),
         ({"noise": 1.5}, "noise must be at most 1"),
         ({"episode": -1}, "episode must be at least 0"),
         ({"episode": 0.5}, "episode must be a whole number"),
@@ -289,7 +358,7 @@ def test_an_interrupted_film_leaves_nothing(
         ({"seconds": float("nan")}, "seconds must be finite"),
         ({"camera": "trak"}, "did you mean 'track'?"),
         ({"shifts": {"mass[fot]": 2}}, "did you mean 'foot'?"),
-        ({"out": "a.avi"}, "the video must end in .mp4, not a.avi"),
+        ({"out": "a.avi"}, "the video must end in .mp4 or .webp or .gif, not a.avi"),
         ({"out": "none/a.mp4"}, "there is no folder"),
         ({"out": "old.mp4"}, "exists: choose another file or pass overwrite=True"),
         ({"out": "folder.mp4"}, "is a folder"),

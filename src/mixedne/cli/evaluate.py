@@ -138,50 +138,60 @@ class Evaluate(ShiftOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Watch(ShiftOptions):
-    """Record a policy in a world that differs from the one it was trained in."""
+    """Film policies in worlds that differ from the one they were trained in, side by side."""
 
-    policy: Annotated[Path, Positional, arg(metavar="RUN|FILE")]
-    """A run folder, a policy file, an ONNX file, or a Stable-Baselines3 file."""
-    out: Annotated[Path, arg(metavar="FILE.mp4")]
-    """The video."""
-    mass: float | None = None
-    """Factor on all bodies' masses."""
-    friction: float | None = None
-    """Factor on all geoms' friction."""
-    noise: float | None = None
-    """Probability with which a uniform action replaces the policy's."""
+    policies: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN|FILE")]
+    """Run folders, policy files, ONNX files, or Stable-Baselines3 files, of one task."""
+    out: Annotated[Path, arg(metavar="FILE.mp4|.webp|.gif")]
+    """The film: a video, or an image that moves."""
+    mass: List = None
+    """Factors on all bodies' masses: one, or several for as many worlds."""
+    friction: List = None
+    """Factors on all geoms' friction."""
+    noise: List = None
+    """Probabilities with which a uniform action replaces the policy's."""
     episode: int = 0
     """Which of the evaluation's episodes, from 0 on."""
     seconds: Annotated[float | None, arg(metavar="S")] = None
     """The longest that the video may be; the return is the whole episode's all the same."""
-    size: Annotated[str, arg(metavar="WIDTHxHEIGHT")] = "640x480"
-    """Of the picture, in pixels."""
+    size: Annotated[str | None, arg(metavar="WIDTHxHEIGHT")] = None
+    """Of each world's picture, in pixels; 640x480 by default, and 320x240 for several."""
     fps: Count = None
-    """Frames a second; the task's own by default, with one frame a step."""
+    """Frames a second; the task's own by default, with one frame a step (images: at most 25)."""
     speed: float = 1.0
     """How much faster than in the world time passes in the video."""
     camera: Annotated[str | None, arg(metavar="NAME")] = None
     """One of the model's cameras; one that follows the robot by default."""
     json: bool = False
-    """Print one JSON document: the video's file, and the episode that it shows."""
+    """Print one JSON document: the film's file, and the episodes that it shows."""
 
     def run(self) -> None:
         """Record, and say what is seen."""
-        keywords = self.keywords("policy", "size")
-        size = re.fullmatch(r"(\d{1,5})x(\d{1,5})", self.size)
-        if size is None:
-            raise InvalidInputError(f"size must be WIDTHxHEIGHT, as in 640x480, not {self.size!r}")
-        width, height = map(int, size.groups())
+        if not self.policies:
+            raise InvalidInputError("watch needs at least one run folder or policy file")
+        keywords = self.keywords("size")
+        size = None
+        if self.size is not None:
+            found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", self.size)
+            if found is None:
+                raise InvalidInputError(
+                    f"size must be WIDTHxHEIGHT, as in 640x480, not {self.size!r}"
+                )
+            size = int(found[1]), int(found[2])
 
         from mixedne.video.watch import watch
 
         with counting(f"Video {self.out.name}", "frames") as progress, noted_warnings():
-            video = watch(self.policy, **keywords, size=(width, height), progress=progress)
+            video = watch(**keywords, size=size, progress=progress)
+        episodes = [*zip(video.rows, map(str, video.shifts), strict=True)]
         if self.json:
-            print_json({**video.caption, "file": str(video.path)})
+            told = ("run", "return", "length", "terminated", "diverged")
+            listed = [{**{name: row[name] for name in told}, "shift": it} for row, it in episodes]
+            print_json({**video.caption, "file": str(video.path), "episodes": listed})
             return
-        row = video.row
-        print(f"{row['task']}, {video.shift}: return {row['return']:.1f} in {row['length']} steps")
+        for row, shift in episodes:
+            who = f"{row['task']}, {row['run']}" if len(episodes) > 1 else row["task"]
+            print(f"{who}, {shift}: return {row['return']:.1f} in {row['length']} steps")
         note(f"The video is {video.path}")
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_choice, first_line
 from mixedne.tasks.registry import no_mujoco_warnings, nominal_model
 from mixedne.tasks.task import Task
+from mixedne.video.background import background
 from mixedne.video.writer import Picture
 
 FOLLOWING = "track"  # the camera that moves with the robot, in Gymnasium's models
@@ -65,6 +66,10 @@ class Renderer:
             self._closing.callback(self._context.free)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene = mujoco.MjvScene(self._model, maxgeom=10_000)
+        self._size, self._depth = size, None
+        self._behind: tuple[Any, Picture] | None = None  # from where it is seen, and the picture
+        if not (self._model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX).any():
+            self._depth = np.empty((size[1], size[0]), np.float32)
 
     def draw(self, qpos: NDArray[np.float64]) -> Picture:
         """The world with the robot in this position; valid until the next picture."""
@@ -75,8 +80,22 @@ class Renderer:
         world, everything = (self._model, self._data), mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(*world, self._options, None, self._camera, everything, self._scene)
         mujoco.mjr_render(self._rectangle, self._scene, self._context)
-        mujoco.mjr_readPixels(self._pixels, None, self._rectangle, self._context)
-        return self._pixels[::-1]  # OpenGL's first row is the lowest
+        mujoco.mjr_readPixels(self._pixels, self._depth, self._rectangle, self._context)
+        picture = self._pixels[::-1]  # OpenGL's first row is the lowest
+        if self._depth is not None:
+            is_empty = self._depth[::-1] == 1
+            picture[is_empty] = self._background()[is_empty]
+        return picture
+
+    def _background(self) -> Picture:
+        """The sky, and below a model without any plane a floor."""
+        has_plane = (self._model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).any()
+        floor = self._model.stat.center[2] - 0.3 * self._model.stat.extent
+        camera = self._scene.camera[0]
+        seen = (*camera.pos, *camera.forward, *camera.up)
+        if self._behind is None or self._behind[0] != seen:
+            self._behind = seen, background(camera, self._size, None if has_plane else floor)
+        return self._behind[1]
 
     def close(self) -> None:
         """Release OpenGL."""

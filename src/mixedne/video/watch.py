@@ -1,30 +1,43 @@
-"""Videos: one episode of an evaluation, to be looked at.
+"""Films: episodes of an evaluation, to be looked at, side by side if there are several.
 
-The episode is run by the code that measures it, from the same seeds, and only looked at while
-it runs: the video's return is that in the evaluation's table, to the last bit.
+The episodes are run by the code that measures them, from the same seeds, and only looked at while
+they run: the returns are those in the evaluation's table, to the last bit. They are drawn after.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
+from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
 from mixedne.files import check_new_file, write_beside
+from mixedne.policies import Policy
 from mixedne.progress import OnProgress, showing
 from mixedne.tasks import Shift, Task, Worlds
-from mixedne.tasks.registry import EnvironmentFactory, frame_rate, task_id
+from mixedne.tasks.registry import EnvironmentFactory, frame_rate, full_task_name, task_id
 from mixedne.video.captions import FIELDS, caption_text
+from mixedne.video.layout import Layout
 from mixedne.video.renderer import Renderer
-from mixedne.video.writer import Picture, TextOverlay, VideoFile, fitted
+from mixedne.video.writer import (
+    ImageFile,
+    Picture,
+    TextOverlay,
+    VideoFile,
+    fitted,
+    from_png,
+    to_png,
+)
+
+IMAGES = (".webp", ".gif")
+"""Films that browsers and README files show as images."""
 
 
 @dataclass(frozen=True)
@@ -32,29 +45,47 @@ class Video:
     """A video that was made."""
 
     path: Path
-    row: Mapping[str, Any]
-    """The episode's row of the evaluation's table: its ``return``, ``length`` and so on."""
-    shift: Shift
+    rows: tuple[Mapping[str, Any], ...]
+    """The episodes' rows of the evaluation's table: ``return``, ``length`` and so on."""
+    shifts: tuple[Shift, ...]
+    """The world of each."""
     frames: int
     frames_per_second: int
 
     @property
+    def row(self) -> Mapping[str, Any]:
+        """The row of the first episode, or of the only one."""
+        return self.rows[0]
+
+    @property
+    def shift(self) -> Shift:
+        """The world of the first episode."""
+        return self.shifts[0]
+
+    @property
     def caption(self) -> dict[str, Any]:
         """What the file says of itself; see :mod:`~mixedne.video.captions`."""
+        frames = {"frames": self.frames, "frames_per_second": self.frames_per_second}
+        if len(self.rows) > 1:  # what they have in common
+            runs = ", ".join(dict.fromkeys(str(row["run"]) for row in self.rows))
+            worlds = "; ".join(dict.fromkeys(map(str, self.shifts)))
+            common = ("task", "episode", "episode_seed")
+            said = {name: self.row[name] for name in common} | {"run": runs, "shift": worlds}
+            return dict.fromkeys(FIELDS) | said | frames
         shifts = {str(axis): value for axis, value in self.shift.values}
-        said = {**self.row, **vars(self), "shift": str(self.shift), "shifts": shifts}
+        said = {**self.row, **frames, "shift": str(self.shift), "shifts": shifts}
         return {name: said[name] for name in FIELDS}
 
 
 def watch(
-    run: Any,
+    policies: Any,
     out: str | Path,
     task: str | EnvironmentFactory | None = None,
     *,
     at: str | int = "last",
-    mass: float | None = None,
-    friction: float | None = None,
-    noise: float | None = None,
+    mass: Values | None = None,
+    friction: Values | None = None,
+    noise: Values | None = None,
     shifts: Shifts = (),
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
@@ -63,7 +94,7 @@ def watch(
     episode: int = 0,
     stochastic: bool = False,
     seconds: float | None = None,
-    size: tuple[int, int] = (640, 480),
+    size: tuple[int, int] | None = None,
     fps: int | None = None,
     speed: float = 1.0,
     camera: str | None = None,
@@ -71,21 +102,23 @@ def watch(
     trust_pickle: bool = False,
     progress: bool | OnProgress = False,
 ) -> Video:
-    """Record a policy in a world that differs from the nominal one.
+    """Film policies in worlds that differ from the nominal one, side by side if there are several.
 
-    The video shows the episode that :func:`mixedne.evaluate` measures for the same policy,
-    shift, seed and number of the episode.
+    The film shows the episodes that :func:`mixedne.evaluate` measures for the same policies,
+    shifts, seed and number of the episode. Several policies in several worlds make a row for each
+    policy and a column for each world; all start from the same state. An episode that has ended
+    stays as it is until the last one ends.
 
     Args:
-      run: a policy, as :func:`mixedne.evaluate` takes one.
-      out: the ``.mp4`` file to write.
+      policies: one or several of one task, as :func:`mixedne.evaluate` takes them.
+      out: the file to write: a video (``.mp4``), or an image that moves (``.webp``, ``.gif``).
       task: name of the task; not needed for policies that know theirs.
       at: which policy of a run folder: ``"last"``, ``"best"``, or that of a step.
-      mass: factor on all bodies' masses.
-      friction: factor on all geoms' friction.
-      noise: probability with which a uniform action replaces the policy's.
-      shifts: a number along any axis, as :func:`mixedne.evaluate` takes them:
-        ``{"gravity": 0.5, "mass[torso]": 2}``.
+      mass: factors on all bodies' masses: one, or several for as many worlds. So also:
+      friction: factors on all geoms' friction.
+      noise: probabilities with which a uniform action replaces the policy's.
+      shifts: numbers along any axis, as :func:`mixedne.evaluate` takes them:
+        ``{"gravity": 0.5, "mass[torso]": [1, 2]}``.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
       body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
       geom_frictions: factors on single geoms' friction.
@@ -93,8 +126,10 @@ def watch(
       episode: its number in the evaluation, from 0 on.
       stochastic: let stochastic policies of this package sample; their mean acts otherwise.
       seconds: the longest that the video may be; the episode goes on to its end unseen.
-      size: width and height in pixels, even numbers.
-      fps: frames a second; by default the task's own, with one frame a step.
+      size: width and height in pixels of each world's picture, even numbers; by default 640 and
+        480, and half of it where there are several.
+      fps: frames a second; by default the task's own, with one frame a step; of an image, 25 at
+        most.
       speed: how much faster than in the world time passes in the video.
       camera: one of the model's cameras by name; by default one that follows the robot.
       overwrite: replace ``out`` if it exists.
@@ -103,55 +138,83 @@ def watch(
         now and then with the number of frames made and of all.
 
     Returns:
-      The video: its ``path``, and the episode's ``row`` of the evaluation's table.
+      The film: its ``path``, and the episodes' ``rows`` of the evaluation's table.
 
     Examples:
       >>> import mixedne
       >>> stay = lambda observations: 0 * observations[:, :1]
-      >>> video = mixedne.watch(stay, "pendulum.mp4", "InvertedPendulum-v5", mass=2)
-      >>> video.row["return"] == video.row["length"] - 1
-      True
+      >>> film = mixedne.watch(stay, "stay.mp4", "InvertedPendulum-v5", mass=[1, 2], seconds=0.2)
+      >>> [row["mass"] for row in film.rows]
+      [1.0, 2.0]
     """
-    path = check_new_file(Path(out), "the video", ".mp4", overwrite=overwrite)
-    size = _check_size(size)
+    path = check_new_file(Path(out), "the video", ".mp4", *IMAGES, overwrite=overwrite)
     number = whole_number("episode", episode)
     check_number("episode", number, at_least=0, below=MAX_EPISODES)
-    handles = find_policies(run, at=at, trust_pickle=trust_pickle)
+    handles = find_policies(policies, at=at, trust_pickle=trust_pickle)
     grid = Grid(
         shifts, mass=mass, friction=friction, noise=noise, mass_mode=mass_mode,
         body_masses=body_masses, geom_frictions=geom_frictions,
         episodes=number + 1, seed=seed, stochastic=stochastic,
     )  # fmt: skip
-    if len(handles) > 1 or len(grid.shifts()) > 1:
-        raise InvalidInputError("a video shows one policy in one world: give one of each")
-    (handle,), (shift,) = handles, grid.shifts()
+    layout = Layout.of(len(handles), grid.size, size)
+    _check_tasks(handles)
     found = find_task(handles, None if task is None else task_id(task), grid)
-    pace = _Pace.of(found, fps, speed, seconds)
+    pace = _Pace.of(found, fps, speed, seconds, limit=25 if path.suffix in IMAGES else None)
+    cases = [Case(i, shift, number) for i in range(len(handles)) for shift in grid.shifts()]
     with ExitStack() as stack:
         show = stack.enter_context(showing(progress, f"Video {path.name}", "frames"))
-        take = _picture_taker(found, size, camera, stack)
+        draw = _artist(found, layout.tile, camera, stack)
         file = stack.enter_context(write_beside(path))
-        recording = stack.enter_context(VideoFile(file, size, pace.frames_per_second))
-        head = [f"{found.id}   {who_acts(handle, stochastic=stochastic)}", str(shift)]
-        overlay = TextOverlay(size, len(head) + 1)
-        recorder = _Recorder(recording, overlay, head, take, pace, show)
-        case = Case(0, shift, number)
-        table = run_chunk(handles, found, grid, [case], threads=1, watch=recorder.see)
-        row = table.row(0, named=True)
-        video = Video(path, row, shift, recording.frames, pace.frames_per_second)
-        recording.finish(f"{found.id}, {shift}", caption_text(video.caption))
+        tiles, table = _play(handles, found, grid, cases, pace)
+        kind = ImageFile if path.suffix in IMAGES else VideoFile
+        recording = stack.enter_context(kind(file, layout.size, pace.frames_per_second))
+        heads = [_head(found, handles[case.policy], case.shift, grid, layout) for case in cases]
+        total = max(map(len, tiles))
+        for picture in _compose(tiles, heads, layout, draw):
+            recording.add(picture)
+            if recording.frames % 10 == 1:
+                show(recording.frames, total)
+        rows = tuple(table.iter_rows(named=True))
+        made = tuple(case.shift for case in cases)
+        video = Video(path, rows, made, recording.frames, pace.frames_per_second)
+        caption = video.caption
+        recording.finish(f"{found.id}, {caption['shift']}", caption_text(caption))
     warn_of_divergence(table)
     return video
 
 
+def _check_tasks(handles: Sequence[PolicyHandle]) -> None:
+    """Refuse policies of several tasks, whatever task they are to act in."""
+    known = {full_task_name(handle.task): handle.name for handle in handles if handle.task}
+    if len(known) > 1:
+        (one, first), (other, second), *_ = known.items()
+        raise InvalidInputError(
+            f"a film shows one task, and {first} was trained for {one}, but {second} for {other}"
+        )
+
+
+def _head(task: Task, handle: PolicyHandle, shift: Shift, grid: Grid, layout: Layout) -> list[str]:
+    """What stands above a picture; in a small one what differs comes first."""
+    if layout.rows * layout.columns == 1:
+        who = who_acts(handle, stochastic=grid.stochastic)
+        return [f"{task.id}   {who}", str(shift)]
+    described = how_trained(handle, stochastic=grid.stochastic)
+    return ["   ".join(filter(None, [described, handle.name])), str(shift)]
+
+
 def who_acts(handle: PolicyHandle, *, stochastic: bool) -> str:
     """A policy's name, with what is known of it."""
+    described = how_trained(handle, stochastic=stochastic)
+    return f"{handle.name} ({described})" if described else handle.name
+
+
+def how_trained(handle: PolicyHandle, *, stochastic: bool) -> str:
+    """What is known of a policy's training, and whether it samples."""
     known = handle.provenance
     delta = f"δ {known['delta']:g}" if known.get("delta") is not None else None
     acting = "sampling" if handle.acting(stochastic=stochastic) == "stochastic" else None
     parts = known.get("agent"), known.get("solver"), delta, acting
-    described = ", ".join(str(part) for part in parts if part)
-    return f"{handle.name} ({described})" if described else handle.name
+    return ", ".join(str(part) for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -165,10 +228,17 @@ class _Pace:
     """Frames of an episode that lasts to the time limit."""
 
     @classmethod
-    def of(cls, task: Task, fps: int | None, speed: float, seconds: float | None) -> "_Pace":
-        """The pace of a video of this task."""
+    def of(
+        cls,
+        task: Task,
+        fps: int | None,
+        speed: float,
+        seconds: float | None,
+        limit: int | None = None,
+    ) -> "_Pace":
+        """The pace of a video of this task; by default it has ``limit`` frames a second at most."""
         own = frame_rate(task)
-        chosen = own if fps is None else whole_number("fps", fps)
+        chosen = min(own, limit or own) if fps is None else whole_number("fps", fps)
         check_number("fps", chosen, at_least=1, at_most=240)
         check_number("speed", speed, at_least=0.01, at_most=100)
         per_step = Fraction(chosen, own) / Fraction(speed).limit_denominator(1000)
@@ -180,53 +250,75 @@ class _Pace:
         return cls(chosen, per_step, most, min(most, total))
 
 
-@dataclass(frozen=True)
-class _Recorder:
-    """Looks at an episode as it runs, and records it."""
+class _Moment(NamedTuple):
+    """A step of an episode, as it is drawn later."""
 
-    file: VideoFile
-    overlay: TextOverlay
-    head: list[str]
-    take: Callable[[Worlds], Picture]
-    pace: _Pace
-    progress: OnProgress
-
-    def see(self, worlds: Worlds, returns: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
-        """One step, or the start."""
-        made = self.file.frames
-        due = int(worlds.elapsed * self.pace.frames_per_step) + 1 - made
-        if over[0]:
-            due = max(due, 1)  # the end is seen, also where steps are skipped
-        if (due := min(due, self.pace.max_frames - made)) <= 0:
-            return
-        counted = f"step {worlds.elapsed}   return {returns[0]:.1f}"
-        picture = self.overlay.write(self.take(worlds), [*self.head, counted])
-        for _ in range(due):
-            self.file.add(picture)
-        if made % 10 == 0:
-            self.progress(min(self.file.frames, self.pace.total), self.pace.total)
+    step: int
+    total: float  # the return so far
+    state: Any  # the positions of the joints, or a picture as PNG
 
 
-def _picture_taker(
+def _play(
+    handles: Sequence[PolicyHandle], task: Task, grid: Grid, cases: Sequence[Case], pace: _Pace
+) -> tuple[list[list[_Moment]], pl.DataFrame]:
+    """Run the episodes; the frames of each, and their rows of the table.
+
+    As in an evaluation, policies from elsewhere run by themselves.
+    """
+    ours = [isinstance(handle.act, Policy) for handle in handles]
+    groups: dict[int, list[int]] = {}
+    for place, case in enumerate(cases):
+        groups.setdefault(-1 if ours[case.policy] else case.policy, []).append(place)
+    tiles: list[list[_Moment]] = [[] for _ in cases]
+    rows: dict[int, pl.DataFrame] = {}
+    for places in groups.values():
+
+        def see(worlds: Worlds, returns: Any, over: Any, places: list[int] = places) -> None:
+            ends = dict(zip(worlds.active.tolist(), over.tolist(), strict=True))
+            for world, ended in ends.items():
+                frames = tiles[places[world]]
+                due = int(worlds.elapsed * pace.frames_per_step) + 1 - len(frames)
+                if ended:
+                    due = max(due, 1)  # the end is seen, also where steps are skipped
+                due = min(due, pace.max_frames - len(frames))
+                if due > 0:
+                    state = worlds.pose(world) if task.has_model else to_png(worlds.picture(world))
+                    frames += [_Moment(worlds.elapsed, float(returns[world]), state)] * due
+
+        own = [cases[place] for place in places]
+        table = run_chunk(handles, task, grid, own, threads=1, watch=see)
+        rows |= {place: table[i : i + 1] for i, place in enumerate(places)}
+    return tiles, pl.concat(rows[place] for place in range(len(cases)))
+
+
+def _compose(
+    tiles: Sequence[Sequence[_Moment]],
+    heads: Sequence[list[str]],
+    layout: Layout,
+    draw: Callable[[Any], Picture],
+) -> Iterator[Picture]:
+    """The pictures of a film, one after the other."""
+    overlay = TextOverlay(layout.tile, 3)
+    whole = np.zeros((layout.size[1], layout.size[0], 3), np.uint8)
+    for number in range(max(map(len, tiles))):
+        for place, (frames, head) in enumerate(zip(tiles, heads, strict=True)):
+            if number > len(frames):
+                continue  # it has ended, and is drawn as such
+            moment = frames[min(number, len(frames) - 1)]
+            ended = "   ended" if number == len(frames) else ""
+            counted = f"step {moment.step}   return {moment.total:.1f}{ended}"
+            layout.put(whole, place, overlay.write(draw(moment.state), [*head, counted]))
+        yield whole
+
+
+def _artist(
     task: Task, size: tuple[int, int], camera: str | None, stack: ExitStack
-) -> Callable[[Worlds], Picture]:
-    """What makes a picture of the one world there is; ``stack`` closes it."""
+) -> Callable[[Any], Picture]:
+    """What makes a picture of a moment's state; ``stack`` closes it."""
     if task.has_model:
         renderer = Renderer(task, size, camera)
         stack.callback(renderer.close)
-        return lambda worlds: renderer.draw(worlds.pose(0))
+        return renderer.draw
     if camera is not None:
         raise InvalidInputError(f"{task.id} has no cameras to choose from")
-    return lambda worlds: fitted(worlds.picture(0), size)
-
-
-def _check_size(size: tuple[int, int]) -> tuple[int, int]:
-    try:
-        width, height = (whole_number("size", pixels) for pixels in size)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"size must be a width and a height, not {size!r}") from None
-    if min(width, height) < 64 or max(width, height) > 4096:
-        raise InvalidInputError(f"size must be from 64 to 4096 each, not {width}x{height}")
-    if width % 2 or height % 2:
-        raise InvalidInputError(f"size must be even numbers, not {width}x{height}")
-    return width, height
+    return lambda state: fitted(from_png(state), size)

@@ -6,6 +6,7 @@ kilobytes a picture, until the caption is known: mp4 files take it before their 
 """
 
 import functools
+import io
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -62,6 +63,59 @@ def fitted(picture: Picture, size: tuple[int, int]) -> Picture:
     if picture.shape[1::-1] == size:
         return picture
     return np.asarray(ImageOps.pad(Image.fromarray(picture), size))
+
+
+def to_png(picture: Picture) -> bytes:
+    """A picture, packed without loss."""
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def from_png(packed: bytes) -> Picture:
+    """The picture that was packed."""
+    return np.asarray(Image.open(io.BytesIO(packed)))
+
+
+class ImageFile:
+    """A WebP or GIF file in the making; it repeats for ever, and holds no caption."""
+
+    def __init__(self, path: Path, size: tuple[int, int], frames_per_second: int) -> None:
+        """``size`` is (width, height)."""
+        self._path, self._pictures = path, list[Image.Image]()
+        self._milliseconds = round(1000 / frames_per_second)
+
+    @property
+    def frames(self) -> int:
+        """How many pictures there are."""
+        return len(self._pictures)
+
+    def add(self, picture: Picture) -> None:
+        """Append a picture."""
+        image = Image.fromarray(picture)
+        if self._path.suffix == ".gif":
+            image = image.quantize(128, Image.Quantize.FASTOCTREE)
+        self._pictures.append(image.copy())
+
+    def finish(self, title: str, comment: str) -> None:
+        """Write the file."""
+        first, *others = self._pictures
+        # The last picture stays for a second: then it begins again.
+        milliseconds = [self._milliseconds] * len(others) + [1000]
+        first.save(
+            self._path,
+            save_all=True,
+            append_images=others,
+            duration=milliseconds if others else 1000,
+            loop=0,
+            quality=50,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pictures.clear()
 
 
 class VideoFile:

@@ -1,0 +1,68 @@
+"""Where the pictures of a film stand: a row for each policy, a column for each world."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import whole_number
+from mixedne.video.writer import Picture
+
+MAX_TILES = 36
+"""Pictures in one film."""
+
+IN_A_ROW = 4
+"""Where there is one policy, or one world, so many stand side by side before a new row begins."""
+
+LARGEST = 4096
+"""Of the film, in pixels."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The places of a film's pictures."""
+
+    tile: tuple[int, int]
+    """Width and height of each."""
+    columns: int
+    rows: int
+
+    @classmethod
+    def of(cls, policies: int, worlds: int, size: tuple[int, int] | None) -> Self:
+        """For so many policies in so many worlds; ``size`` is that of each picture."""
+        count = policies * worlds
+        if count > MAX_TILES:
+            raise InvalidInputError(
+                f"a film shows at most {MAX_TILES} episodes, not those of {policies} policies in "
+                f"{worlds} worlds"
+            )
+        columns = worlds if policies > 1 and worlds > 1 else min(count, IN_A_ROW)
+        tile = ((640, 480) if count == 1 else (320, 240)) if size is None else _check_size(size)
+        made = cls(tile, columns, -(-count // columns))
+        if max(made.size) > LARGEST:
+            raise InvalidInputError(
+                f"a film must be at most {LARGEST} pixels wide and high, not "
+                f"{made.size[0]}x{made.size[1]}: choose a smaller size"
+            )
+        return made
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the whole film."""
+        return self.columns * self.tile[0], self.rows * self.tile[1]
+
+    def put(self, whole: Picture, place: int, picture: Picture) -> None:
+        """Put a picture into its place."""
+        (width, height), (row, column) = self.tile, divmod(place, self.columns)
+        whole[row * height : (row + 1) * height, column * width : (column + 1) * width] = picture
+
+
+def _check_size(size: tuple[int, int]) -> tuple[int, int]:
+    try:
+        width, height = (whole_number("size", pixels) for pixels in size)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"size must be a width and a height, not {size!r}") from None
+    if min(width, height) < 64 or max(width, height) > LARGEST:
+        raise InvalidInputError(f"size must be from 64 to {LARGEST} each, not {width}x{height}")
+    if width % 2 or height % 2:
+        raise InvalidInputError(f"size must be even numbers, not {width}x{height}")
+    return width, height
