@@ -58,7 +58,7 @@ def test_our_games_are_those_of_training(name: str) -> None:
         np.testing.assert_array_equal(env.state(), expected)
         for one, other in zip(seen.values(), game.views(expected), strict=True):
             np.testing.assert_array_equal(one, other)
-        a, b = (np.float32(env.action_space(who).sample()) for who in env.agents)
+        a, b = (np.asarray(env.action_space(who).sample(), np.float32) for who in env.agents)
         executed: Any = np.concatenate([a, b])
         if name == "nr-mdp":
             executed = np.float32(0.7) * a + np.float32(0.3) * b
@@ -167,7 +167,7 @@ def test_a_game_that_is_not_zero_sum() -> None:
 
 def test_an_interrupted_run_ends_as_the_whole_one(tmp_path: Path) -> None:
     whole, left = tmp_path / "whole", tmp_path / "left"
-    own = {"random_steps": 20, "normalise_observations": True}
+    own: dict[str, Any] = {"random_steps": 20, "normalise_observations": True}
     config = configure(DUEL, protagonist="blue", agent="td3", solver="gad", **own, **SMALL)
     assert (config.task, config.formulation, config.delta) == (f"{DUEL}:blue", "pettingzoo", None)
     train_config(config, out=whole)
