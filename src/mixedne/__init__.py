@@ -15,6 +15,7 @@ parts are imported on first use:
 ``mixedne.train``        train one agent
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 ``mixedne.watch``        film one of their episodes
+``mixedne.attack``       train attackers against a policy
 ``mixedne.export``       write a policy as an ONNX file, for other programs
 """
 
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     from mixedne.exports import export
     from mixedne.policies import load_policy
     from mixedne.studies.results import results
+    from mixedne.training.attack import attack
     from mixedne.training.run import train
     from mixedne.video.watch import watch
 
     __version__: str
 
 _FUNCTIONS = {
+    "attack": "mixedne.training.attack",
     "evaluate": "mixedne.evaluation.sweep",
     "export": "mixedne.exports",
     "load_policy": "mixedne.policies",
@@ -46,7 +49,7 @@ _FUNCTIONS = {
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
 __all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
-__all__ += ["evaluate", "export", "load_policy", "results", "train", "training", "watch"]
+__all__ += ["attack", "evaluate", "export", "load_policy", "results", "train", "training", "watch"]
 
 
 def __getattr__(name: str) -> Any:

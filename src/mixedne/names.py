@@ -16,6 +16,9 @@ FORMULATIONS = {
 STRENGTHS = {"nr-mdp": "delta", "pr-mdp": "delta", "rarl": "force", "parameters": "rate"}
 """By formulation, the field that says how strong the adversary is."""
 
+ATTACKS = ("action", "force", "parameters", "observation")
+"""What an attacker of a frozen policy may act on."""
+
 PRESETS = ("paper", "authors")
 
 ACTIVATIONS = ("tanh", "relu")

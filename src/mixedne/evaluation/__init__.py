@@ -3,6 +3,7 @@
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
 ``sets``         uncertainty sets as grids
+``attacks``      attackers, which act on policies
 ``handles``      which policies: run folders, callables, ONNX and Stable-Baselines3 files
 ``onnx``         ONNX files, checked before they run
 ``table``        the table's columns; how it is written, read and joined

@@ -120,6 +120,8 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     if path.is_file() and path.suffix == ".onnx":
         return _from_onnx(path)
     policy = load_policy(path)
+    if policy.spec.attack is not None:
+        raise InvalidInputError(f"{path} is an attacker and no policy: pass it with --attack")
     config = path / "config.json"
     is_run = config.exists() or (path / "metrics.jsonl").exists()
     return PolicyHandle(

@@ -4,6 +4,7 @@
 ``actions``      NR-MDP and PR-MDP: two actions become one
 ``forces``       RARL: the adversary pushes bodies
 ``parameters``   the adversary sets physical parameters
+``attacks``      a frozen policy as the world of an attacker
 """
 
 import functools

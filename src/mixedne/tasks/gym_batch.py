@@ -4,7 +4,8 @@ Whatever an environment of anybody's does wrong ends in one sentence, in trainin
 evaluation: :func:`make_env` gives no environment that has not been wrapped for it.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -146,14 +147,21 @@ class GymnasiumWorlds(Worlds):
     """
 
     def __init__(
-        self, task: Task, cases: Sequence[tuple[Shift, int]], *, drawn: bool = False
+        self,
+        task: Task,
+        cases: Sequence[tuple[Shift, int]],
+        *,
+        drawn: bool = False,
+        make: Callable[..., gym.Env[Any, Any]] | None = None,
     ) -> None:
-        """One environment per (shift, seed); ``drawn``: one that can make pictures."""
+        """One environment per (shift, seed); ``drawn``: one that can make pictures.
+
+        ``make(shift, **options)`` gives others than the task's own, of the sizes that ``task`` has.
+        """
         super().__init__(task, cases)
         options: dict[str, Any] = {"render_mode": "rgb_array"} if drawn else {}
-        self._envs = [
-            make_env(task, shift.only("model", "task"), **options) for shift in self.shifts
-        ]
+        make = functools.partial(make_env, task) if make is None else make
+        self._envs = [make(shift.only("model", "task"), **options) for shift in self.shifts]
 
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints, in a MuJoCo task."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
+from mixedne.evaluation.attacks import add_attack
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
@@ -54,6 +55,8 @@ def watch(
     friction: float | None = None,
     noise: float | None = None,
     shifts: Shifts = (),
+    attack: Any = None,
+    strength: float | None = None,
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
     geom_frictions: NamedFactors = (),
@@ -83,6 +86,8 @@ def watch(
       noise: probability with which a uniform action replaces the policy's.
       shifts: a number along any axis, as :func:`mixedne.evaluate` takes them:
         ``{"gravity": 0.5, "mass[torso]": 2}``.
+      attack: an attacker, as :func:`mixedne.evaluate` takes one.
+      strength: of the attack; by default that of its training.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
       body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
       geom_frictions: factors on single geoms' friction.
@@ -108,6 +113,10 @@ def watch(
         body_masses=body_masses, geom_frictions=geom_frictions,
         episodes=number + 1, seed=seed, stochastic=stochastic,
     )  # fmt: skip
+    if attack is not None:
+        grid = add_attack(grid, attack, strength)
+    elif strength is not None:
+        raise InvalidInputError("strength is that of an attack: name an attacker")
     if len(handles) > 1 or len(grid.shifts()) > 1:
         raise InvalidInputError("a video shows one policy in one world: give one of each")
     (handle,), (shift,) = handles, grid.shifts()
