@@ -110,9 +110,9 @@ def attacker_of(shift: Shift) -> tuple[Attacker | None, float]:
 
 def observation_scale(handle: PolicyHandle) -> Any:
     """By what a policy divides its observations: in these units attacks on them are measured."""
-    policy = handle.act
-    is_scaled = isinstance(policy, Policy) and policy.spec.normaliser
-    return policy.tensors["normaliser.scale"].astype(float) if is_scaled else 1.0
+    if isinstance(handle.act, Policy) and handle.act.spec.normaliser:
+        return handle.act.tensors["normaliser.scale"].astype(float)
+    return 1.0
 
 
 def worlds_of(
@@ -153,6 +153,8 @@ class AttackedWorlds(Worlds):
         if attacker.attack.on == "parameters":
             for axis in {axis for shift, _ in inner for axis in shift.only("model").axes}:
                 raise InvalidInputError(f"an attack sets the parameters: leave out {axis}")
+        self._b: Array = np.empty((0, self._rules.box.size))  # the attacker's latest actions
+        self._worlds: Worlds
         world = self._rules.world
         if world is None:
             self._worlds = make_worlds(task, inner, **options)

@@ -128,7 +128,7 @@ class AttackerEnv(gym.Wrapper[Any, Any, Any, Any]):
     """A frozen policy in its world, as a world in which the attacker is the only agent."""
 
     def __init__(
-        self, rules: AttackRules, strength: float, act: Callable[[Array], Array], scale: Any = 1.0
+        self, rules: AttackRules, strength: float, act: Callable[[Any], Array], scale: Any = 1.0
     ) -> None:
         """``act``: the policy, for rows of observations; ``scale``: of its normaliser."""
         super().__init__(rules.make_env(finite_rewards=True))

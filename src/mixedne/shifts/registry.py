@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Axis:
     """The name or ``#index`` of a body, geom, joint or actuator; None is the whole model."""
     absolute: bool = False
     """Whether its numbers are values; factors otherwise."""
-    custom: Callable[[Model, float], None] | str | None = None
+    custom: Any = None
     """Of an axis that a user defines: a function that edits the model, or a keyword argument of
     the environment; of an attack, the attacker. None if the axis was read from a table."""
 

@@ -1,6 +1,7 @@
 """Attackers in training: a policy's world as a task of the trainer, and what comes of a run."""
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -29,16 +30,17 @@ def attackers_world(handle: PolicyHandle, task: Task, attack: Attack) -> str:
     """The name of a Gymnasium task, in this process: the world of an attacker of the policy."""
     rules, scale = AttackRules(task, attack), observation_scale(handle)
     policies = PolicyBatch([handle], [0], [0], task.id, task.action_size, stochastic=False)
-    here = np.arange(1)
     whom = handle.fingerprint or f"unknown {next(_unknown)}"
     what = json.dumps([whom, task.id, attack.to_json()])
     name = f"attack/{hashlib.sha256(what.encode()).hexdigest()[:16]}-v0"
+
+    def make() -> AttackerEnv:
+        act = functools.partial(policies.act, np.arange(1))
+        return AttackerEnv(rules, attack.strength, act, scale)
+
     if name not in gym.registry:
-        gym.register(
-            name,
-            lambda: AttackerEnv(rules, attack.strength, lambda s: policies.act(here, s), scale),
-            max_episode_steps=task.max_episode_steps,
-        )
+        creator: Any = make
+        gym.register(name, creator, max_episode_steps=task.max_episode_steps)
     return name
 
 
