@@ -8,7 +8,7 @@ model), ``mass[torso]`` (on one body), ``mass[torso]:abs`` (its value). Absent o
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.shifts.channels import ALL, Array, Rows, Spaces
-from mixedne.shifts.entries import ENTRIES, Bounds, Model, Parameter
+from mixedne.shifts.entries import ENTRIES, Bounds, Parameter
 
 if TYPE_CHECKING:
     import polars as pl
