@@ -16,6 +16,7 @@ from mixedne.evaluation.sweep import evaluate
 from mixedne.evaluation.table import read_table
 from mixedne.policies import save_policy
 from mixedne.training.attack import attack
+from mixedne.training.attackers import still_improved
 from probes.policies import random_policy
 
 TWO_PLAYER, SLIDER = (f"probes.environments:{name}-v1" for name in ("TwoPlayer", "Slider"))
@@ -60,6 +61,23 @@ def test_the_known_worst_case_is_found(on: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again["return"], found.table["return"].tail(20))
     other = evaluate(lambda s: best(s) / 2, task, attack=find_attacker(tmp_path / "attack"))
     assert other["return"].mean() < returns["attacker"]
+
+
+@pytest.mark.parametrize(
+    ("returns", "is_told"),
+    [
+        ([9, 8, 7, 6, 5, 4, 3, 2], True),
+        ([9, 8, 2, 2, 2, 2, 2, 2], False),
+        ([9, 8, 2, 2, 2, 2.1, 2, 2], False),  # less than 5 % of what was taken
+        ([9, 8, 2, 2, 6, 2, 5, 2], False),  # within the standard error
+        ([9, 8, 2, 2, 2, 2, 4, 4], False),
+        ([9, 8], True),  # too short to tell
+        ([], True),
+    ],
+)
+def test_whether_an_attacker_still_improved(returns: list[float], is_told: bool) -> None:
+    curve = [{"step": 10 * i, "mean_return": it} for i, it in enumerate(returns, 1)]
+    assert still_improved(curve, taken=7.0) is is_told
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from tyro.conf import Positional, UseAppendAction, arg
+from tyro.conf import Positional, arg
 
 from mixedne.cli.console import counting, noted_warnings, print_json, print_table
 from mixedne.cli.streams import note
@@ -32,8 +32,8 @@ class Attack:
     """The bodies that are pushed, by name or #index: torso,foot; by default the task's."""
     axes: str | None = None
     """The axes along which they are pushed, as xz; by default all that can move them."""
-    parameters: UseAppendAction[Annotated[tuple[str, ...], arg(metavar="AXIS=LOW:HIGH")]] = ()
-    """What is changed and within which bounds, as often as you like: 'mass[torso]=0.5:2'."""
+    parameters: Annotated[tuple[str, ...] | None, arg(metavar="AXIS=LOW:HIGH...")] = None
+    """What is changed and within which bounds: 'mass[torso]=0.5:2' 'gravity:abs=8:12'."""
     points: Annotated[int | None, arg(metavar="N")] = None
     """Points on each axis of the grid, for parameters that hold for whole episodes."""
     steps: int = 20_000
@@ -59,7 +59,6 @@ class Attack:
         """Attack, and say what is known now."""
         keywords: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         keywords.pop("json")
-        keywords["parameters"] = self.parameters or None
 
         from mixedne.training.attack import attack
 

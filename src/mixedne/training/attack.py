@@ -45,7 +45,7 @@ from mixedne.versions import versions
 FORMAT_VERSION = 1
 """The format_version of ``attack.json``."""
 
-STRENGTHS = {"action": 0.1, "observation": 0.1}
+DEFAULT_STRENGTHS = {"action": 0.1, "observation": 0.1}
 """By default; forces have the task's, and parameters hold for an episode."""
 
 LEARNING_RATES = (1e-3, 3e-4)
@@ -159,8 +159,7 @@ class _Attempt:
     def measure(self, *, choosing: bool = False, **options: Any) -> pl.DataFrame:
         """Episodes of the policy: those that are reported, or those by which one chooses."""
         seed = self.seed + 1 if choosing else self.seed
-        options |= {"episodes": self.episodes, "seed": seed, "threads": 1}
-        return evaluate(self.handle, self.task.id, **options)
+        return evaluate(self.handle, self.task.id, episodes=self.episodes, seed=seed, **options)
 
     def mean(self, attacker: Attacker) -> float:
         """The mean return under an attacker, by which one chooses."""
@@ -202,7 +201,7 @@ def _goal(
         strength = usual.get("force") if strength is None else strength
         if bodies is None or strength is None:
             raise InvalidInputError(f"attacks on force need bodies and strength in {task.id}")
-    given = STRENGTHS.get(on, 0.0) if strength is None else strength
+    given = DEFAULT_STRENGTHS.get(on, 0.0) if strength is None else strength
     goal = Attack(on, given, bodies, axes, bounds)
     AttackRules(task, goal)  # refuses what the task does not have
     return None if on == "parameters" and strength is None else goal

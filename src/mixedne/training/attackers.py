@@ -21,7 +21,7 @@ from mixedne.tasks import Task
 
 STILL = 0.05
 """An attacker still improved if the last quarter of its training took more than this share of all
-that it took from the policy."""
+that it took from the policy, and than the standard error."""
 
 _unknown = itertools.count()  # numbers of policies that cannot be recognised again
 
@@ -89,9 +89,10 @@ def still_improved(curve: Sequence[Mapping[str, float]], taken: float) -> bool:
     """Whether the last quarter of the training took much from the policy, beside the third."""
     end = curve[-1]["step"] if curve else 0
     third, last = (
-        [line["mean_return"] for line in curve if low < line["step"] / end <= high]
+        np.array([line["mean_return"] for line in curve if low < line["step"] / end <= high])
         for low, high in ((0.5, 0.75), (0.75, 1.0))
     )
-    if not third or not last:  # too short to tell
+    if min(len(third), len(last)) < 2:  # too short to tell
         return True
-    return float(np.mean(third) - np.mean(last)) > STILL * abs(taken)
+    error = np.sqrt(third.var(ddof=1) / len(third) + last.var(ddof=1) / len(last))
+    return bool(third.mean() - last.mean() > max(STILL * abs(taken), error))
