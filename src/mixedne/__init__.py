@@ -16,6 +16,7 @@ parts are imported on first use:
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 ``mixedne.watch``        film one of their episodes
 ``mixedne.statistics``   summaries of evaluation tables; ``mixedne.report`` makes a page of them
+``mixedne.attack``       train attackers against a policy
 ``mixedne.export``       write a policy as an ONNX file, for other programs
 """
 
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
     from mixedne.policies import load_policy
     from mixedne.reports.report import report
     from mixedne.studies.results import results
+    from mixedne.training.attack import attack
     from mixedne.training.run import train
     from mixedne.video.watch import watch
 
     __version__: str
 
 _FUNCTIONS = {
+    "attack": "mixedne.training.attack",
     "evaluate": "mixedne.evaluation.sweep",
     "export": "mixedne.exports",
     "load_policy": "mixedne.policies",
@@ -50,8 +53,8 @@ _FUNCTIONS = {
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
 __all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
-__all__ += ["evaluate", "export", "load_policy", "report", "results", "statistics", "train"]
-__all__ += ["training", "watch"]
+__all__ += ["attack", "evaluate", "export", "load_policy", "report", "results", "statistics"]
+__all__ += ["train", "training", "watch"]
 
 
 def __getattr__(name: str) -> Any:

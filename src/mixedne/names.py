@@ -26,6 +26,9 @@ RARL_FORCES: dict[str, tuple[str, float]] = {
 """By task, the bodies that RARL's authors push, and how hard. (They push Swimmer along z too, which
 cannot move it.)"""
 
+ATTACKS = ("action", "force", "parameters", "observation")
+"""What an attacker of a frozen policy may act on."""
+
 PRESETS = ("paper", "authors")
 
 ACTIVATIONS = ("tanh", "relu")

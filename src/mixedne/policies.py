@@ -82,6 +82,8 @@ class PolicySpec:
     """Whether observations are normalised by the mean and scale in the file."""
     task: str | None = None
     """The task that the policy was trained for, e.g. ``Hopper-v5``."""
+    attack: Mapping[str, Any] | None = None
+    """Of an attacker: what it may do to a policy, as ``games.attacks.Attack`` has it."""
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)
@@ -103,6 +105,8 @@ class PolicySpec:
             raise InvalidInputError(f"the action box must lie within ±{MAX_ACTION:g}")
         if not (self.task is None or isinstance(self.task, str)):
             raise InvalidInputError(f"the policy's task must be a name, not {self.task!r}")
+        if not (self.attack is None or isinstance(self.attack, Mapping)):
+            raise InvalidInputError(f"the policy's attack must be a table, not {self.attack!r}")
 
     @property
     def action_size(self) -> int:
@@ -201,9 +205,12 @@ class Policy:
 def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
     """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest."""
     content = save(dict(policy.tensors), {"format_version": str(FORMAT_VERSION)})
+    described = dataclasses.asdict(policy.spec)
+    if policy.spec.attack is None:  # only attackers say one
+        described.pop("attack")
     document = {
         "format_version": FORMAT_VERSION,
-        **dataclasses.asdict(policy.spec),
+        **described,
         "safetensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     # Both are complete before either is renamed: see _other_description.

@@ -175,3 +175,6 @@ for _name in NAMES:
         entry_point=f"{__name__}:{_name}",
         max_episode_steps=2 if _name == "TimeLimit" else None,
     )
+
+for _name in ("TwoPlayer", "Slider"):  # with a time limit, which evaluations need
+    gym.register(f"{_name}-v1", entry_point=f"{__name__}:{_name}", max_episode_steps=1)

@@ -40,6 +40,9 @@ class ShiftOptions:
     """Factors on single bodies' masses."""
     geom_friction: UseAppendAction[NamedFactors] = ()
     """Factors on single geoms' friction."""
+    attack: Annotated[Path | None, arg(metavar="DIR|FILE")] = None
+    """An attacker that mixedne attack has trained: its folder or its file."""
+    strength: Any = None
     seed: int = 0
     """Of the evaluation."""
     stochastic: bool = False
@@ -77,6 +80,8 @@ class Evaluate(ShiftOptions):
     """Probabilities with which a uniform action replaces the policy's."""
     rho: List = None
     """Values of ρ, for the toy MDP."""
+    strength: List = None
+    """Strengths of the attack, 0 for none; that of the attacker's training by default."""
     set: Annotated[str | None, arg(metavar="NAME|FILE.toml")] = None
     """An uncertainty set, as mixedne sets lists them, or a file of your own."""
     points: Count = None
@@ -150,6 +155,8 @@ class Watch(ShiftOptions):
     """Factors on all geoms' friction."""
     noise: List = None
     """Probabilities with which a uniform action replaces the policy's."""
+    strength: float | None = None
+    """Strength of the attack; that of the attacker's training by default."""
     episode: int = 0
     """Which of the evaluation's episodes, from 0 on."""
     seconds: Annotated[float | None, arg(metavar="S")] = None

@@ -3,6 +3,7 @@
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
 ``grids``        which shifts
 ``sets``         uncertainty sets as grids
+``attacks``      attackers, which act on policies
 ``handles``      which policies: run folders, callables, ONNX and Stable-Baselines3 files
 ``runs``         run folders: the last policy, the best, and those that are kept
 ``onnx``         ONNX files, checked before they run

@@ -13,7 +13,7 @@ import numpy as np
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.shifts import MASS_MODES, PARAMETERS, Axis, Shift
 from mixedne.shifts.entries import Model
-from mixedne.shifts.registry import CUSTOM, check_distinct
+from mixedne.shifts.registry import ATTACK, CUSTOM, check_distinct
 
 Values: TypeAlias = str | float | Iterable[float]
 """What a caller may give for an axis."""
@@ -208,6 +208,8 @@ def _read_axis(name: str | Axis, given: Any) -> tuple[Axis, tuple[float, ...]]:
     axis = Axis.parse(name)
     if axis.parameter == CUSTOM and axis.custom is None:
         raise InvalidInputError(f"{name} needs a ModelShift or a KeywordShift, in Python")
+    if axis.parameter == ATTACK and axis.custom is None:
+        raise InvalidInputError(f"{name} needs an attacker: pass its file with --attack")
     return axis, grid_values(axis, given)
 
 

@@ -133,6 +133,8 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     if path.is_file() and path.suffix == ".onnx":
         return _from_onnx(path)
     policy = load_policy(path)
+    if policy.spec.attack is not None:
+        raise InvalidInputError(f"{path} is an attacker and no policy: pass it with --attack")
     run, name = run_of(path) if path.is_dir() else (None, path.stem)
     opponent, files = None, [*policy_files(path)]
     is_game = path.is_dir() and str(policy.spec.task).startswith("pettingzoo:")

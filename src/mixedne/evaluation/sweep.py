@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
+from mixedne.evaluation.attacks import add_attack, attacker_of, worlds_of
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, episode_seed
 from mixedne.evaluation.handles import PolicyBatch, PolicyHandle, find_policies, one_blas_thread
 from mixedne.evaluation.sets import add_set
@@ -28,7 +29,8 @@ from mixedne.evaluation.table import ChunkStore, table_schema, world_columns
 from mixedne.policies import Policy
 from mixedne.progress import OnProgress, showing
 from mixedne.shifts import Axis
-from mixedne.tasks import Shift, Task, Worlds, check_axes, make_worlds, resolve_task, shift_effects
+from mixedne.shifts.registry import ATTACK
+from mixedne.tasks import Shift, Task, Worlds, check_axes, resolve_task, shift_effects
 from mixedne.tasks.registry import EnvironmentFactory, full_task_name, task_id
 from mixedne.versions import versions
 
@@ -77,6 +79,8 @@ def evaluate(
     set: str | Path | None = None,
     points: int | None = None,
     ends: str | None = None,
+    attack: Any = None,
+    strength: Values | None = None,
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
     geom_frictions: NamedFactors = (),
@@ -117,6 +121,8 @@ def evaluate(
       points: on each axis of the set; the set's own number by default.
       ends: which ends of its intervals are points, ``"lower"`` or ``"both"``; the set's own by
         default.
+      attack: an attacker that :func:`mixedne.attack` has trained: its folder or its file.
+      strength: of the attack, one or several, 0 for none; by default that of its training.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
       body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
       geom_frictions: factors on single geoms' friction.
@@ -167,6 +173,10 @@ def evaluate(
         grid = add_set(grid, set, task, points, ends)
     elif points is not None or ends is not None:
         raise InvalidInputError("points and ends are those of an uncertainty set: name a set")
+    if attack is not None:
+        grid = add_attack(grid, attack, strength)
+    elif strength is not None:
+        raise InvalidInputError("strength is that of an attack: name an attacker")
     total = len(handles) * grid.size * grid.episodes
     check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
     found = find_task(handles, task, grid)
@@ -267,17 +277,18 @@ def warn_of_divergence(table: pl.DataFrame) -> None:
 
 
 def _chunks(handles: Sequence[PolicyHandle], grid: Grid, size: int) -> Iterator[list[Case]]:
-    """The episodes, so many at a time.
+    """The episodes, so many at a time; those under an attack are apart.
 
     This package's policies share chunks. Others run by themselves: actions of another
     precision in the same array would change how costs are rounded.
     """
     ours = [i for i, handle in enumerate(handles) if isinstance(handle.act, Policy)]
     others = [[i] for i in range(len(handles)) if i not in ours]
-    for group in [ours, *others]:
-        cases = itertools.starmap(
-            Case, itertools.product(group, grid.shifts(), range(grid.episodes))
-        )
+    shifts: dict[bool, list[Shift]] = {False: [], True: []}
+    for shift in grid.shifts():
+        shifts[attacker_of(shift)[0] is not None].append(shift)
+    for group, worlds in itertools.product([ours, *others], shifts.values()):
+        cases = itertools.starmap(Case, itertools.product(group, worlds, range(grid.episodes)))
         while chunk := list(itertools.islice(cases, size)):
             yield chunk
 
@@ -299,9 +310,10 @@ def run_chunk(
     step leave; they can then be drawn.
     """
     seeds = [episode_seed(grid.seed, case.episode) for case in cases]
-    worlds = make_worlds(
+    worlds = worlds_of(
         task,
         [(case.shift, seed) for case, seed in zip(cases, seeds, strict=True)],
+        [handles[case.policy] for case in cases],
         threads=threads,
         terminate=terminate,
         drawn=watch is not None,
@@ -378,7 +390,9 @@ def _fingerprint(
 ) -> str | None:
     """What was asked for, as a hash; None if a policy or a shift cannot be recognised again."""
     prints = [handle.fingerprint for handle in handles]
-    if None in prints or any(axis.custom is not None for axis, _ in grid.axes):
+    if None in prints or any(
+        axis.custom is not None and axis.parameter != ATTACK for axis, _ in grid.axes
+    ):
         return None
     made_by = versions("gymnasium", "mujoco", "numpy")
     names = [handle.name for handle in handles]

@@ -7,6 +7,7 @@
 ``ranges``       worlds that hold for an episode: domain randomisation, M2TD3
 ``two_player``   tasks that are games already: PettingZoo's
 ``parallel``     any of them as an environment of PettingZoo's
+``attacks``      a frozen policy as the world of an attacker
 """
 
 import functools

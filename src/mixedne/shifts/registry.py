@@ -8,15 +8,15 @@ model), ``mass[torso]`` (on one body), ``mass[torso]:abs`` (its value). Absent o
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.shifts.channels import ALL, Array, Rows, Spaces
-from mixedne.shifts.entries import ENTRIES, Bounds, Model, Parameter
+from mixedne.shifts.entries import ENTRIES, Bounds, Parameter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,8 +29,14 @@ PARAMETERS: dict[str, Parameter] = {entry.name: entry for entry in ENTRIES}
 CUSTOM = "custom"
 """The parameter of axes that a user defines; their name is the target: ``custom[leg length]``."""
 
+ATTACK = "attack"
+"""The parameter of attacks on a policy: a number is a strength, the target a name of the attack."""
+
 _ALL = {
     **PARAMETERS,
+    ATTACK: Parameter(
+        name=ATTACK, label="strength of the attack", nominal=0.0, target="kind of attack"
+    ),
     CUSTOM: Parameter(
         name=CUSTOM, nominal=None, bounds=Bounds(at_most=None), target="axis of your own"
     ),
@@ -49,9 +55,9 @@ class Axis:
     """The name or ``#index`` of a body, geom, joint or actuator; None is the whole model."""
     absolute: bool = False
     """Whether its numbers are values; factors otherwise."""
-    custom: Callable[[Model, float], None] | str | None = None
+    custom: Any = None
     """Of an axis that a user defines: a function that edits the model, or a keyword argument of
-    the environment; None if the axis was read from a table."""
+    the environment; of an attack, the attacker. None if the axis was read from a table."""
 
     def __post_init__(self) -> None:
         entry = self.entry
@@ -60,7 +66,7 @@ class Axis:
         if self.absolute and entry.unit is None:
             kind = "factors" if entry.physics else "values as they are"
             raise InvalidInputError(f"{self.parameter} takes {kind}, so {self} has no meaning")
-        named = (self.absolute and not entry.uniform) or self.parameter == CUSTOM
+        named = (self.absolute and not entry.uniform) or self.parameter in (ATTACK, CUSTOM)
         if self.target is None and entry.target and named:
             raise InvalidInputError(f"{self} must name a {entry.target} in brackets")
 
@@ -79,7 +85,7 @@ class Axis:
                 f"a shift must be named as mass, mass[torso] or mass[torso]:abs, not {text!r}"
             )
         name = found["parameter"]
-        if name != CUSTOM:
+        if name not in (ATTACK, CUSTOM):
             check_choice("a shift", name, PARAMETERS)
         return Axis(name, found["target"], found["absolute"] is not None)
 
@@ -108,7 +114,9 @@ class Axis:
 
     @property
     def acts_on(self) -> str:
-        """One of ``model``, ``actions``, ``observations`` and ``task``."""
+        """One of ``model``, ``actions``, ``observations``, ``task`` and ``attack``."""
+        if self.parameter == ATTACK:
+            return ATTACK
         return "model" if callable(self.custom) else self.entry.acts_on
 
     @property
@@ -134,6 +142,8 @@ class Axis:
         """The number in a sentence: ``mass of torso × 2``, ``action noise 0.1``."""
         if self.parameter == CUSTOM:
             return f"{self.target} {value:g}"
+        if self.parameter == ATTACK:
+            return f"attack on {self.target}, {value:g}"
         noun = self.entry.noun + (f" of {self.target}" if self.target else "")
         if self.absolute:
             return f"{noun} {value:g} {self.entry.unit}"

@@ -4,7 +4,8 @@ Whatever an environment of anybody's does wrong ends in one sentence, in trainin
 evaluation: :func:`make_env` gives no environment that has not been wrapped for it.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -154,16 +155,17 @@ class GymnasiumWorlds(Worlds):
         *,
         drawn: bool = False,
         opponents: Sequence[Any] = (),
+        make: Callable[..., gym.Env[Any, Any]] | None = None,
     ) -> None:
         """One environment per (shift, seed); ``drawn``: one that can make pictures.
 
-        ``opponents``: see ``make_worlds``.
+        ``opponents``: see ``make_worlds``. ``make(shift, **options)`` gives others than the task's
+        own, of the sizes that ``task`` has.
         """
         super().__init__(task, cases)
         options: dict[str, Any] = {"render_mode": "rgb_array"} if drawn else {}
-        self._envs = [
-            make_env(task, shift.only("model", "task"), **options) for shift in self.shifts
-        ]
+        make = functools.partial(make_env, task) if make is None else make
+        self._envs = [make(shift.only("model", "task"), **options) for shift in self.shifts]
         for env, shift, moves in zip(self._envs, self.shifts, opponents, strict=False):
             if "opponent" in shift.keywords:
                 env.unwrapped.moves = moves  # type: ignore[attr-defined]

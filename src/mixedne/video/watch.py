@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError, check_number
+from mixedne.evaluation.attacks import add_attack
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
@@ -87,6 +88,8 @@ def watch(
     friction: Values | None = None,
     noise: Values | None = None,
     shifts: Shifts = (),
+    attack: Any = None,
+    strength: float | None = None,
     mass_mode: str = "reference",
     body_masses: NamedFactors = (),
     geom_frictions: NamedFactors = (),
@@ -119,6 +122,8 @@ def watch(
       noise: probabilities with which a uniform action replaces the policy's.
       shifts: numbers along any axis, as :func:`mixedne.evaluate` takes them:
         ``{"gravity": 0.5, "mass[torso]": [1, 2]}``.
+      attack: an attacker, as :func:`mixedne.evaluate` takes one.
+      strength: of the attack; by default that of its training.
       mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
       body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
       geom_frictions: factors on single geoms' friction.
@@ -156,6 +161,10 @@ def watch(
         body_masses=body_masses, geom_frictions=geom_frictions,
         episodes=number + 1, seed=seed, stochastic=stochastic,
     )  # fmt: skip
+    if attack is not None:
+        grid = add_attack(grid, attack, strength)
+    elif strength is not None:
+        raise InvalidInputError("strength is that of an attack: name an attacker")
     layout = Layout.of(len(handles), grid.size, size)
     _check_tasks(handles)
     found = find_task(handles, None if task is None else task_id(task), grid)

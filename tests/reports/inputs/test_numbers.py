@@ -9,6 +9,7 @@ from mixedne.evaluation.statistics import fill_nominal
 from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.tables import BAND_SEEDS, SWEEP_RUNS
+from mixedne.shifts import Axis
 from probes.tables import pretend_evaluated, shifts
 
 
@@ -55,6 +56,14 @@ def test_a_part_of_the_model_is_an_axis_like_any_other() -> None:
         ("friction[#3]:abs", 2),
         ("mass[torso]", 2),
     ]
+
+
+def test_an_attack_is_swept_by_its_strength() -> None:
+    own, at_random = "attack[force torso]", "attack[force torso at random]"
+    means, _ = numbers.sweeps(runs(**{own: [None, 5.0, None], at_random: [None, None, 5.0]}))
+    swept = means.filter(statistic="mean").select("axis", "x", "value").sort("axis", "x").rows()
+    assert swept == [(at_random, 0.0, 0.0), (at_random, 5.0, 2.0), (own, 0.0, 0.0), (own, 5.0, 1.0)]
+    assert Axis.parse(own).label == "strength of the attack (force torso)"
 
 
 def test_shifts_that_were_crossed_make_a_map() -> None:

@@ -1,0 +1,85 @@
+"""``mixedne attack``: how bad it can get for a policy."""
+
+import shlex
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from mixedne.cli.console import counting, noted_warnings, print_json, print_table
+from mixedne.cli.streams import note
+
+WHO = {"none": "no attack", "random": "random", "attacker": "strongest found"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """Train attackers against a policy: it is at most as good as under the strongest."""
+
+    policy: Annotated[Path, Positional, arg(metavar="RUN|FILE")]
+    """A run folder, a policy file, an ONNX file, or a Stable-Baselines3 file."""
+    on: Literal["action", "force", "parameters", "observation"]
+    """What is attacked."""
+    task: Annotated[str | None, arg(metavar="TASK")] = None
+    """The task; policies from elsewhere need it."""
+    strength: Annotated[float | None, arg(metavar="S")] = None
+    """action: the attacker's share δ (0.1 by default); force: newtons (the task's); parameters: how
+    far they move in a step, as a share of their range (by default they hold for whole episodes);
+    observation: the largest change after the policy's own normalisation (0.1)."""
+    bodies: str | None = None
+    """The bodies that are pushed, by name or #index: torso,foot; by default the task's."""
+    axes: str | None = None
+    """The axes along which they are pushed, as xz; by default all that can move them."""
+    parameters: Annotated[tuple[str, ...] | None, arg(metavar="AXIS=LOW:HIGH...")] = None
+    """What is changed and within which bounds: 'mass[torso]=0.5:2' 'gravity:abs=8:12'."""
+    points: Annotated[int | None, arg(metavar="N")] = None
+    """Points on each axis of the grid, for parameters that hold for whole episodes."""
+    steps: int = 20_000
+    """Environment steps of each attacker."""
+    seeds: int = 2
+    """Attackers of each learning rate."""
+    learning_rates: Annotated[tuple[float, ...], arg(metavar="RATE...")] = (1e-3, 3e-4)
+    """Of the attackers."""
+    episodes: int = 20
+    """Episodes that are reported; the strongest is chosen by as many others."""
+    seed: int = 0
+    """Of the reported episodes."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """The folder of the attack; attacks/NAME-ON by default."""
+    resume: bool = False
+    """Continue the attack in that folder."""
+    trust_pickle: bool = False
+    """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
+    json: bool = False
+    """Print one JSON document: what attack.json in the folder holds."""
+
+    def run(self) -> None:
+        """Attack, and say what is known now."""
+        keywords: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        keywords.pop("json")
+
+        from mixedne.training.attack import attack
+
+        try:
+            with counting(f"Attack on {self.on}", "steps") as progress, noted_warnings():
+                result = attack(**keywords, progress=progress)
+        except KeyboardInterrupt as stop:
+            if stop.args:
+                words = [word for word in sys.argv[1:] if word != "--resume"]
+                note(
+                    f"stopped and saved; go on with: {shlex.join(['mixedne', *words, '--resume'])}"
+                )
+            raise
+        note(f"Results are in {result.path}")
+        if self.json:
+            print_json({**result.summary, "folder": str(result.path)})
+            return
+        rows = [
+            [WHO[who], *(f"{told[name]:.1f}" for name in ("mean", "std", "worst"))]
+            for who, told in result.summary["returns"].items()
+        ]
+        title = f"{result.summary['task']}, return over {self.episodes} episodes"
+        print_table(title, ["attacker", "mean return", "std", "min"], rows)
+        print(f"{result.sentence}.")

@@ -1,0 +1,310 @@
+"""``mixedne.attack``: how bad can it get? Fresh attackers are trained against a frozen policy.
+
+The policy and its task become a world in which the attacker is the only agent and is paid −r
+(``games.attacks``), and the trainer trains it as any other agent: TD3 with one player, a run folder
+for each seed and learning rate. The strongest on episodes of their own is kept, and measured on
+others, beside a random attacker and no attack. What comes out is an upper bound on the worst case.
+
+Parameters that hold for whole episodes need no learning: the worst point of a grid is taken.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mixedne.config import configure
+from mixedne.config.configure import task_name as bare_name
+from mixedne.config.presets import game_values
+from mixedne.errors import InvalidInputError, check_count, check_number
+from mixedne.evaluation.attacks import Attacker
+from mixedne.evaluation.grids import Grid
+from mixedne.evaluation.handles import PolicyHandle, find_policy
+from mixedne.evaluation.statistics import over_episodes, shift_columns
+from mixedne.evaluation.sweep import evaluate, find_task, task_name
+from mixedne.evaluation.table import concat_tables, write_table
+from mixedne.files import write_json
+from mixedne.games.attacks import Attack, AttackRules
+from mixedne.games.parameters import Range
+from mixedne.policies import Policy, save_policy
+from mixedne.tasks import Task
+from mixedne.training.attackers import (
+    attackers_world,
+    learning_curve,
+    settings,
+    still_improved,
+    trained_attacker,
+)
+from mixedne.training.run import Status, train_config
+from mixedne.versions import versions
+
+FORMAT_VERSION = 1
+"""The format_version of ``attack.json``."""
+
+DEFAULT_STRENGTHS = {"action": 0.1, "observation": 0.1}
+"""By default; forces have the task's, and parameters hold for an episode."""
+
+LEARNING_RATES = (1e-3, 3e-4)
+
+MAX_POINTS = 130
+"""About so many points has a grid of parameters by default."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """What an attack has found."""
+
+    path: Path
+    """The folder: ``attack.json``, ``evaluation.parquet``, and the ``attacker.*`` that was kept."""
+    summary: Mapping[str, Any]
+    """What ``attack.json`` holds."""
+    table: pl.DataFrame
+    """The episodes: without attack, under the random attacker, and under the strongest."""
+
+    @property
+    def sentence(self) -> str:
+        """What is now known of the policy."""
+        return str(self.summary["sentence"])
+
+
+def attack(
+    policy: Any,
+    task: str | None = None,
+    *,
+    on: str,
+    strength: float | None = None,
+    bodies: str | None = None,
+    axes: str | None = None,
+    parameters: Sequence[str] | None = None,
+    points: int | None = None,
+    steps: int = 20_000,
+    seeds: int = 2,
+    learning_rates: Sequence[float] = LEARNING_RATES,
+    episodes: int = 20,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    trust_pickle: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> AttackResult:
+    """Train attackers against a policy, and measure what the strongest leaves of its return.
+
+    Args:
+      policy: as :func:`mixedne.evaluate` takes one.
+      task: name of the task; not needed for policies that know theirs.
+      on: what is attacked: ``action``, ``force``, ``parameters`` or ``observation``.
+      strength: the attacker's share δ of the action (0.1 by default); the largest force in N (the
+        task's); how far parameters move in a step, as a share of their range (by default they hold
+        for whole episodes); the largest change of an observation after the policy's own
+        normalisation (0.1).
+      bodies: that are pushed, as ``"torso,foot"``.
+      axes: along which they are pushed, as ``"xz"``.
+      parameters: what is changed and within which bounds: ``["mass[torso]=0.5:2"]``.
+      points: on each axis of the grid, for parameters that hold for whole episodes.
+      steps: of the environment, for each attacker.
+      seeds: attackers of each learning rate.
+      learning_rates: of the attackers.
+      episodes: that are reported, and as many others by which the strongest is chosen.
+      seed: of the reported episodes. The others and training have seeds of their own.
+      out: the folder; ``attacks/NAME-ON`` by default.
+      resume: continue the attack in that folder.
+      trust_pickle: load files that can run code (Stable-Baselines3).
+      progress: called now and then with the number of steps done, and of all.
+    """
+    handle = find_policy(policy, trust_pickle=trust_pickle)
+    found = find_task([handle], task_name([handle], task), Grid(episodes=episodes, seed=seed))
+    for name, count in (("steps", steps), ("seeds", seeds)):
+        check_count(name, count, at_least=1)
+    check_number("seed", seed, at_least=0, at_most=2**32 - 1 - 2 - seeds)
+    if not learning_rates:
+        raise InvalidInputError("learning_rates must be at least one number")
+    check_number("learning_rates", [*learning_rates], above=0)
+    goal = _goal(found, on, strength, bodies, axes, parameters)
+    if goal is not None and points is not None:
+        raise InvalidInputError("points are those of parameters that hold for whole episodes")
+    folder = _free_folder(Path(f"attacks/{handle.name}-{on}" if out is None else out), resume)
+    attempt = _Attempt(handle, found, episodes, seed)
+    if goal is None:
+        about: dict[str, Any] = {"on": on, "strength": None}
+        told, table = _worst_point(attempt, tuple(parameters or ()), points)
+    else:
+        about = goal.to_json() | {"steps": steps}
+        budget = _Budget(steps, tuple(itertools.product(learning_rates, range(seeds))))
+        told, table = _strongest(attempt, goal, budget, folder, resume, progress)
+    whom = {"policy": handle.name, "fingerprint": handle.label, "task": found.id}
+    summary = {**whom, **about, "episodes": episodes, "seed": seed, **told}
+    summary = {"format_version": FORMAT_VERSION, "sentence": _sentence(summary), **summary}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_table(table, folder / "evaluation.parquet")
+    packages = versions("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
+    write_json(folder / "attack.json", {**summary, "versions": packages})
+    return AttackResult(folder, summary, table)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """The policy that is attacked, and the episodes in which it is measured."""
+
+    handle: PolicyHandle
+    task: Task
+    episodes: int
+    seed: int
+
+    def measure(self, *, choosing: bool = False, **options: Any) -> pl.DataFrame:
+        """Episodes of the policy: those that are reported, or those by which one chooses."""
+        seed = self.seed + 1 if choosing else self.seed
+        return evaluate(self.handle, self.task.id, episodes=self.episodes, seed=seed, **options)
+
+    def mean(self, attacker: Attacker) -> float:
+        """The mean return under an attacker, by which one chooses."""
+        return _returns(self.measure(choosing=True, attack=attacker))["mean"]
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """How many attackers are trained, and how long."""
+
+    steps: int
+    ways: tuple[tuple[float, int], ...]
+    """Learning rate and number of each."""
+
+    @property
+    def total(self) -> int:
+        return self.steps * len(self.ways)
+
+
+def _returns(table: pl.DataFrame) -> dict[str, float]:
+    """Mean, deviation and worst return of all episodes in a table."""
+    row = over_episodes(table, ["run"]).row(0, named=True)
+    return {name: row[f"{name}_return"] for name in ("mean", "std", "worst")}
+
+
+def _goal(
+    task: Task,
+    on: str,
+    strength: float | None,
+    bodies: str | None,
+    axes: str | None,
+    parameters: Sequence[str] | None,
+) -> Attack | None:
+    """What an attacker is to learn; None for parameters that hold for whole episodes."""
+    bounds = None if parameters is None else tuple(parameters)
+    if on == "force":
+        usual = game_values("rarl", bare_name(task.id))
+        bodies = bodies or usual.get("bodies")
+        strength = usual.get("force") if strength is None else strength
+        if bodies is None or strength is None:
+            raise InvalidInputError(f"attacks on force need bodies and strength in {task.id}")
+    given = DEFAULT_STRENGTHS.get(on, 0.0) if strength is None else strength
+    goal = Attack(on, given, bodies, axes, bounds)
+    AttackRules(task, goal)  # refuses what the task does not have
+    return None if on == "parameters" and strength is None else goal
+
+
+def _free_folder(folder: Path, resume: bool) -> Path:
+    """The folder, if it is new or empty, or the attack in it is to be resumed."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"the output folder {folder} is a file")
+    if folder.exists() and any(folder.iterdir()) and not resume:
+        raise InvalidInputError(
+            f"the folder {folder} is not empty: choose another as out, or resume the attack in it"
+        )
+    return folder
+
+
+def _strongest(
+    attempt: _Attempt,
+    goal: Attack,
+    budget: _Budget,
+    folder: Path,
+    resume: bool,
+    progress: Progress,
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Train attackers, keep the strongest, and measure it; what there is to tell, and episodes."""
+    world = attackers_world(attempt.handle, attempt.task, goal)
+    tried: list[dict[str, Any]] = []
+    policies: list[Policy] = []
+    for number, (rate, place) in enumerate(budget.ways):
+        run = folder / "attackers" / f"lr{rate:g}-seed{place}"
+        seed = attempt.seed + 2 + place
+        config = configure(world, **settings(budget.steps), seed=seed, eta=rate)
+
+        def watch(status: Status, before: int = number * budget.steps) -> None:
+            progress(before + status.step, budget.total)
+
+        train_config(config, out=run, resume=resume, watch=watch)
+        policies.append(trained_attacker(run, goal, attempt.task))
+        own = {"run": str(run.relative_to(folder)), "learning_rate": rate, "seed": seed}
+        chosen_by = attempt.mean(Attacker(goal, policies[-1]))
+        tried.append({**own, "chosen_by": chosen_by, "curve": learning_curve(run)})
+    best = min(range(len(tried)), key=lambda i: tried[i]["chosen_by"])
+    save_policy(folder, policies[best], "attacker")
+    at_random, attacker = Attacker(goal), Attacker(goal, policies[best], goal.name)
+    tables = {
+        "none": attempt.measure(),
+        "random": attempt.measure(attack=at_random),
+        "attacker": attempt.measure(attack=attacker),
+    }
+    returns = {name: _returns(table) for name, table in tables.items()}
+    taken = returns["none"]["mean"] - returns["attacker"]["mean"]
+    is_learned = tried[best]["chosen_by"] <= attempt.mean(at_random)
+    told = {
+        "returns": returns,
+        "strongest": "attacker" if is_learned else "random",
+        "still_improved": still_improved(tried[best]["curve"], taken),
+        "kept": tried[best]["run"],
+        "attackers": tried,
+    }
+    return told, concat_tables(tables.values())
+
+
+def _worst_point(
+    attempt: _Attempt, parameters: tuple[str, ...], points: int | None
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """The worst point of a grid of parameters: what there is to tell, and the episodes."""
+    ranges = [Range.parse(text) for text in parameters]
+    count = max(2, min(11, int(MAX_POINTS ** (1 / len(ranges))))) if points is None else points
+    check_count("points", count, at_least=2)
+    shifts = [(axis, np.linspace(low, high, count)) for axis, low, high in ranges]
+    columns = [str(axis) for axis, _ in shifts]
+    chosen_by = over_episodes(attempt.measure(choosing=True, shifts=shifts), columns)
+    worst = chosen_by.sort("mean_return").row(0, named=True)
+    grid, nominal = attempt.measure(shifts=shifts), attempt.measure()
+    there = [pl.col(name) == worst[name] for name in columns]
+    tables = {"none": nominal, "random": grid, "attacker": grid.filter(*there)}
+    told = {
+        "parameters": parameters,
+        "points": count ** len(ranges),
+        "worst": {name: worst[name] for name in columns},
+        "returns": {name: _returns(table) for name, table in tables.items()},
+        "strongest": "attacker",
+        "still_improved": None,
+    }
+    table = concat_tables([nominal, grid])
+    key = [*shift_columns(table.columns), "episode"]
+    return told, table.unique(key, keep="first", maintain_order=True)
+
+
+def _sentence(summary: Mapping[str, Any]) -> str:
+    """What is known of the policy after the attack."""
+    returns, strength = summary["returns"], summary["strength"]
+    how = "" if strength is None else f" of strength {strength:g}"
+    words = (
+        f"{summary['policy']} is at most this good in {summary['task']} under attacks{how} on "
+        f"{summary['on']}: mean return {returns[summary['strongest']]['mean']:.1f} over "
+        f"{summary['episodes']} episodes ({returns['none']['mean']:.1f} without attack, "
+        f"{returns['random']['mean']:.1f} at random); it is an upper bound on the worst case"
+    )
+    if strength is None:
+        where = ", ".join(f"{name} {value:g}" for name, value in summary["worst"].items())
+        return f"{words}, and the worst of {summary['points']} points of a grid, at {where}"
+    if summary["strongest"] == "random":
+        return f"{words}, and no attacker was as strong as the random one: give them more steps"
+    still = ", and the attacker still improved when it stopped"
+    return words + (still if summary["still_improved"] else "")

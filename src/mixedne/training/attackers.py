@@ -1,0 +1,98 @@
+"""Attackers in training: a policy's world as a task of the trainer, and what comes of a run."""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from mixedne.evaluation.attacks import observation_scale
+from mixedne.evaluation.handles import PolicyBatch, PolicyHandle
+from mixedne.games.attacks import Attack, AttackerEnv, AttackRules
+from mixedne.metrics import read_metrics
+from mixedne.policies import Policy, load_policy
+from mixedne.tasks import Task
+
+STILL = 0.05
+"""An attacker still improved if the last quarter of its training took more than this share of all
+that it took from the policy, and than the standard error."""
+
+_unknown = itertools.count()  # numbers of policies that cannot be recognised again
+
+
+def attackers_world(handle: PolicyHandle, task: Task, attack: Attack) -> str:
+    """The name of a Gymnasium task, in this process: the world of an attacker of the policy."""
+    rules, scale = AttackRules(task, attack), observation_scale(handle)
+    policies = PolicyBatch([handle], [0], [0], task.id, task.action_size, stochastic=False)
+    whom = handle.fingerprint or f"unknown {next(_unknown)}"
+    what = json.dumps([whom, task.id, attack.to_json()])
+    name = f"attack/{hashlib.sha256(what.encode()).hexdigest()[:16]}-v0"
+
+    def make() -> AttackerEnv:
+        act = functools.partial(policies.act, np.arange(1))
+        return AttackerEnv(rules, attack.strength, act, scale)
+
+    if name not in gym.registry:
+        creator: Any = make
+        gym.register(name, creator, max_episode_steps=task.max_episode_steps)
+    return name
+
+
+def settings(steps: int) -> dict[str, Any]:
+    """How an attacker is trained: alone, by TD3, with what helps in few steps."""
+    first = min(1_000, steps // 10)
+    return {
+        "agent": "td3",
+        "solver": "gad",
+        "delta": 0.0,
+        "steps": steps,
+        "activation": "relu",
+        "critic_hidden": (256, 256),
+        "critic_layer_norm": True,
+        "normalise_observations": True,
+        "scale_rewards": True,
+        "critic_learning_rate": 1e-3,
+        "rms_bias_correction": True,
+        "sigma": 0.2,
+        "random_steps": first,
+        "update_after": first,
+        "metrics_every": max(1, steps // 40),
+        "evaluate_every": 0,
+        "checkpoint_every": max(1_000, steps // 4),
+    }
+
+
+def trained_attacker(run: Path, attack: Attack, task: Task) -> Policy:
+    """What a run has made, as a policy that says whom it attacks and how."""
+    policy, box = load_policy(run), AttackRules(task, attack).box
+    reach = 1.0 if attack.on == "action" else max(attack.strength, 1e-9)
+    low, high = (tuple((reach * end).tolist()) for end in box)
+    spec = dataclasses.replace(
+        policy.spec, action_low=low, action_high=high, task=task.id, attack=attack.to_json()
+    )
+    return Policy(spec, policy.tensors)
+
+
+def learning_curve(run: Path) -> list[dict[str, float]]:
+    """What the policy got while the attacker learned, exploring, by the attacker's steps."""
+    lines = (line for line in read_metrics(run) if line.get("return_mean") is not None)
+    return [{"step": line["step"], "mean_return": -line["return_mean"]} for line in lines]
+
+
+def still_improved(curve: Sequence[Mapping[str, float]], taken: float) -> bool:
+    """Whether the last quarter of the training took much from the policy, beside the third."""
+    end = curve[-1]["step"] if curve else 0
+    third, last = (
+        np.array([line["mean_return"] for line in curve if low < line["step"] / end <= high])
+        for low, high in ((0.5, 0.75), (0.75, 1.0))
+    )
+    if min(len(third), len(last)) < 2:  # too short to tell
+        return True
+    error = np.sqrt(third.var(ddof=1) / len(third) + last.var(ddof=1) / len(last))
+    return bool(third.mean() - last.mean() > max(STILL * abs(taken), error))
