@@ -29,8 +29,8 @@ from mixedne.evaluation.sweep import evaluate, find_task, task_name
 from mixedne.evaluation.table import concat_tables, write_table
 from mixedne.files import write_json
 from mixedne.games.attacks import Attack, AttackRules
-from mixedne.games.parameters import Range
 from mixedne.policies import Policy, save_policy
+from mixedne.shifts.sets import read_intervals
 from mixedne.tasks import Task
 from mixedne.training.attackers import (
     attackers_world,
@@ -268,10 +268,16 @@ def _worst_point(
     attempt: _Attempt, parameters: tuple[str, ...], points: int | None
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """The worst point of a grid of parameters: what there is to tell, and the episodes."""
-    ranges = [Range.parse(text) for text in parameters]
-    count = max(2, min(11, int(MAX_POINTS ** (1 / len(ranges))))) if points is None else points
+    intervals = read_intervals("parameters", parameters, attempt.task.id)
+    free = [interval for interval in intervals if interval.low < interval.high]
+    count = (
+        max(2, min(11, int(MAX_POINTS ** (1 / max(1, len(free)))))) if points is None else points
+    )
     check_count("points", count, at_least=2)
-    shifts = [(axis, np.linspace(low, high, count)) for axis, low, high in ranges]
+    shifts = [
+        (each.axis, np.linspace(each.low, each.high, count if each in free else 1))
+        for each in intervals
+    ]
     columns = [str(axis) for axis, _ in shifts]
     chosen_by = over_episodes(attempt.measure(choosing=True, shifts=shifts), columns)
     worst = chosen_by.sort("mean_return").row(0, named=True)
@@ -280,7 +286,7 @@ def _worst_point(
     tables = {"none": nominal, "random": grid, "attacker": grid.filter(*there)}
     told = {
         "parameters": parameters,
-        "points": count ** len(ranges),
+        "points": count ** len(free),
         "worst": {name: worst[name] for name in columns},
         "returns": {name: _returns(table) for name, table in tables.items()},
         "strongest": "attacker",
