@@ -209,7 +209,7 @@ def meets_its_adversary(run: Path) -> None:
     found = [table.filter(table["opponent"] == share)["return"].to_list() for share in shares]
     assert found[0] == evaluate(run, task, episodes=2)["return"].to_list()
     assert found[0] != found[1] != found[2]
-    with pytest.raises(InvalidInputError, match="names a module: pass --task to allow it"):
+    with pytest.raises(InvalidInputError, match="names a module: pass task= to allow it"):
         evaluate(run)
     with pytest.raises(InvalidInputError, match="comes without an adversary"):
         evaluate(load_policy(run), task, shifts={"opponent": [1.0]})

@@ -106,7 +106,7 @@ def test_an_episode_is_that_of_the_shifted_world() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([], "needs parameters and their bounds"),
+        ([], "needs parameters= and their bounds"),
         (["mass"], "parameters must be given as 'mass.torso.=0.5:2' or as a set, .* not 'mass'"),
         (["mass=1"], "changes nothing in Hopper-v5"),
         (["mass=2"], "parameters needs at least one interval"),
