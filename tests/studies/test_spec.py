@@ -141,7 +141,13 @@ def test_every_study_that_ships_can_be_read() -> None:
     papers = {"paper-ddpg", "paper-ddpg-one-player", "paper-td3", "paper-vpg"}
     papers |= {"paper-sac", "paper-sac-small"}
     parts = ("", "-controls", "-one-player", "-reacher-ant", "-humanoid")
-    ours = {"smoke", "quickstart", "reproduce-td3", *(f"reproduce-ddpg{part}" for part in parts)}
+    ours = {
+        "smoke",
+        "quickstart",
+        "sets-2d",
+        "reproduce-td3",
+        *(f"reproduce-ddpg{part}" for part in parts),
+    }
     assert set(named_studies()) == {*ours, *papers, *searches}
     for name in named_studies():
         study = find_study(name)
