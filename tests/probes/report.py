@@ -97,6 +97,7 @@ def sample_report() -> tables.Report:
         learning=pl.DataFrame(learning, schema=tables.LEARNING),
         searches=pl.DataFrame(_searches(), schema=tables.SEARCHES),
         published=pl.DataFrame(_published(), schema=tables.PUBLISHED),
+        sets=pl.DataFrame(_sets(), schema=tables.SETS),
         saddle=_saddle(),
         runs=pl.DataFrame({"run": ["a", "b"], "mass": [1.0, 1.0], "mean_return": [1.5, 2.5]}),
         provenance=tables.Provenance(
@@ -141,6 +142,17 @@ def _published() -> list[dict[str, Any]]:
         }
         for mass in MASSES
     ]  # fmt: skip
+
+
+def _sets() -> list[dict[str, Any]]:
+    own = {"task": "Hopper-v5", "set": "rrls-2d", "points": 100, "seeds": 3}
+    worst = {"worst": 300.5, "worst_low": 250.0, "worst_high": 351.0, "worst_score": 0.25}
+    mean = {"mean": 800.0, "mean_low": 700.0, "mean_high": 900.0, "mean_score": -1.5}
+    theirs = {"worst": 533.0, "worst_spread": 28.0, "mean": None, "mean_spread": None, "seeds": 10}
+    return [
+        {**own, "method": "TD3, GAD, δ = 0", **worst, **mean},
+        {**own, "method": "M2TD3", **theirs, "source": "arXiv:2410.06212 App. K"},
+    ]
 
 
 def _saddle() -> pl.DataFrame:

@@ -1,13 +1,18 @@
 """From studies to runs: each once, with identifiers that stay."""
 
 import dataclasses
+import json
+from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mixedne.config import configure, presets
 from mixedne.config.identity import identifier, to_json
+from mixedne.errors import InvalidInputError
 from mixedne.names import SOLVERS
+from mixedne.shifts import Axis
 from mixedne.studies.plan import PlannedRun, expand, group_runs
 from mixedne.studies.spec import find_study, named_studies, parse_study
 from mixedne.training.run import check_compatible
@@ -122,6 +127,73 @@ def test_the_papers_studies_have_the_papers_values() -> None:
             assert config.steps == 500_000
         masses = {shift.number("mass") for grid in runs[0].evaluations for shift in grid.shifts()}
         assert len(masses) == 21
+
+
+def test_a_set_is_a_grid_of_its_own_in_each_task() -> None:
+    runs = expand(
+        parse_study(
+            b"""
+        [[runs]]
+        tasks = ["Hopper-v5", "HalfCheetah"]
+        [[evaluations]]
+        set = "rrls-2d"
+        points = 3
+        noise = [0, 0.1]
+        episodes = 5
+        """,
+            "mine",
+            "mine.toml",
+        )
+    )
+    hopper, cheetah = (run.evaluations[0] for run in runs)
+    assert [str(axis) for axis, _ in cheetah.axes] == [
+        *("mass[torso]:abs", "sliding-friction:abs", "noise"),
+    ]
+    assert (hopper.size, cheetah.size, hopper.episodes) == (18, 18, 5)
+    assert dict(hopper.axes)[Axis.parse("mass[torso]:abs")] == (
+        0.1,
+        *np.arange(0.1, 3, 2.9 / 3)[1:],
+    )
+    again = PlannedRun.from_json(json.loads(json.dumps(runs[0].to_json())))
+    assert again.evaluations == runs[0].evaluations
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("set = 'rrls-9d'", "evaluations: a set without .toml must be one of"),
+        ("set = 'rrls-2d'", "evaluations: the set rrls-2d has no task Reacher-v5"),
+        ("set = 'mine.toml'", "evaluations: mine.toml cannot be read"),
+        ("points = 3", r"evaluations\]\] 1: points and ends are of a set: set is missing"),
+    ],
+)
+def test_sets_that_a_task_has_not(lines: str, message: str) -> None:
+    text = f"[[runs]]\ntasks = ['Reacher-v5']\n[[evaluations]]\n{lines}"
+    with pytest.raises(InvalidInputError, match=message):
+        expand(parse_study(text.encode(), "mine", "mine.toml"))
+
+
+def test_the_study_of_sets_has_every_method_alike() -> None:
+    runs = expand(find_study("sets-2d"))
+    assert len(runs) == 60  # 4 tasks, 5 methods, 3 seeds
+    kinds = Counter(
+        (c.solver, c.formulation, c.delta, c.randomise, c.parameters)
+        for c in (run.config for run in runs)
+    )
+    assert kinds == {
+        ("gad", "nr-mdp", 0.0, None, None): 12,
+        ("gad", "nr-mdp", 0.0, ("rrls-2d",), None): 12,
+        ("gad", "m2td3", None, None, ("rrls-2d",)): 12,
+        ("mixedne-ld", "m2td3", None, None, ("rrls-2d",)): 12,
+        ("mixedne-ld", "nr-mdp", 0.1, None, None): 12,
+    }
+    for run in runs:
+        config = run.config
+        assert (config.agent, config.steps, config.hidden) == ("td3", 300_000, (64, 64))
+        assert config.normalise_observations
+        assert config.critic_layer_norm
+        assert (config.sigma, config.target_noise) == (0.1, 0.1)
+        assert [(grid.size, grid.episodes) for grid in run.evaluations] == [(100, 5)]
 
 
 def test_small_sac_has_the_size_of_td3() -> None:

@@ -189,7 +189,10 @@ class Grid:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """The grid that :meth:`to_json` described, now or in an older version."""
-        return cls(**document)
+        given = dict(document)
+        if [*(given.get("friction") or ())] == [PARAMETERS["friction"].nominal]:
+            del given["friction"]  # it must not stand in the way of sliding friction
+        return cls(**given)
 
 
 def _pairs(given: Any) -> list[tuple[Any, Any]]:

@@ -14,19 +14,27 @@ class SetWarning(UserWarning):
     """Something to know of an uncertainty set before its scores are compared."""
 
 
-def add_set(
+def cross_set(
     grid: Grid, name: str | Path, task: str, points: int | None = None, ends: str | None = None
 ) -> Grid:
-    """The grid crossed with that of a set for a task; says what must be known of the set."""
-    found, resolved = find_set(name), resolve_task(task)
-    axes = found.grid(resolved.id, points, ends)
+    """The grid crossed with that of a set for a task."""
+    found = find_set(name)
+    axes = found.grid(resolve_task(task).id, points, ends)
     given = {(axis.parameter, axis.target): axis for axis, _ in grid.axes}
     for axis, _ in axes:
         if (axis.parameter, axis.target) in given:
             other = given[axis.parameter, axis.target]
             raise InvalidInputError(f"the set {found.name} has the axis {axis}: leave out {other}")
     keywords = grid.keywords
-    crossed = Grid([*keywords.pop("shifts"), *axes], **keywords)
+    return Grid([*keywords.pop("shifts"), *axes], **keywords)
+
+
+def add_set(
+    grid: Grid, name: str | Path, task: str, points: int | None = None, ends: str | None = None
+) -> Grid:
+    """The same; says what must be known of the set."""
+    crossed = cross_set(grid, name, task, points, ends)
+    found, resolved = find_set(name), resolve_task(task)
     for sentence in set_faults(found, task, points, ends):
         warnings.warn(f"{found.name}, {resolved.id}: {sentence}", SetWarning, stacklevel=3)
     return crossed

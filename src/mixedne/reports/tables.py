@@ -117,6 +117,18 @@ PUBLISHED: Schema = {
 """Curves that others published, for the tasks at hand, and whom they are from."""
 
 
+SETS: Schema = {
+    **_columns(pl.String, "task set method"),
+    "points": pl.Int64,
+    # The lowest of the points' mean returns and their average, over training seeds.
+    **_columns(pl.Float64, "worst worst_low worst_high worst_score worst_spread"),
+    **_columns(pl.Float64, "mean mean_low mean_high mean_score mean_spread"),
+    "seeds": pl.Int64,
+    "source": pl.String,  # whom published numbers are from; null for one's own
+}
+"""Scores on uncertainty sets; ``…_score`` is (value − TD3) / |M2TD3 − TD3| of one's own runs."""
+
+
 def where(table: pl.DataFrame, **values: object) -> pl.DataFrame:
     """The rows with these values; null equals null."""
     return table.filter(*(pl.col(name).eq_missing(pl.lit(it)) for name, it in values.items()))
@@ -158,6 +170,7 @@ class Report:
     learning_runs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEARNING_RUNS))
     searches: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SEARCHES))
     published: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PUBLISHED))
+    sets: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SETS))
     saddle: pl.DataFrame | None = None
     """Paths of the case study, as ``mixedne saddle`` writes them."""
     runs: pl.DataFrame | None = None

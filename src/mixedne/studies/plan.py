@@ -73,21 +73,29 @@ class PlannedRun:
 def expand(study: Study) -> list[PlannedRun]:
     """The runs of a study; of a search, those that are compared."""
     search = study.search
-    evaluations = study.evaluations if search is None else (search.evaluation,)
     found: dict[str, tuple[int, PlannedRun]] = {}
+    grids: dict[str, tuple[Grid, ...]] = {}
     for block in study.runs:
         for fields in _configurations(block):
+            task = fields["task"]
+            grids[task] = grids.get(task) or _grids(study, block, task)
+            evaluations = grids[task] if search is None else (search.evaluation,)
             for place, seed in enumerate(block.seeds if search is None else search.seeds):
                 run = PlannedRun({**fields, "seed": seed}, evaluations)
                 found.setdefault(run.identifier, (place, run))
             if len(found) > MAX_RUNS:
                 raise InvalidInputError(f"{block.place}: more than {MAX_RUNS} runs")
-    for block in study.runs:  # a search would otherwise find a bad shift only at its end
-        with located(f"{block.place}, evaluations"):
-            for task, grid in itertools.product(map(resolve_task, block.tasks), study.evaluations):
-                check_axes(task, [axis for axis, _ in grid.axes])
     # Seed by seed: a study that is stopped early has some runs of every kind.
     return [run for _, run in sorted(found.values(), key=lambda pair: pair[0])]
+
+
+def _grids(study: Study, block: Block, task: str) -> tuple[Grid, ...]:
+    """A study's evaluations in a task; a search would otherwise find a bad one only at its end."""
+    with located(f"{block.place}, evaluations"):
+        grids = study.grids(task)
+        for grid in grids:
+            check_axes(resolve_task(task), [axis for axis, _ in grid.axes])
+    return grids
 
 
 def _configurations(block: Block) -> Iterator[dict[str, Any]]:

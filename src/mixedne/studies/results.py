@@ -230,7 +230,7 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
 def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[PlannedRun]:
     """The runs on which the chosen configurations are reported."""
     return [
-        PlannedRun({**fields, "seed": seed}, study.evaluations)
+        PlannedRun({**fields, "seed": seed}, study.grids(fields["task"]))
         for seed, fields in itertools.product(study.runs[0].seeds, chosen)
     ]
 

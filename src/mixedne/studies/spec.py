@@ -8,7 +8,7 @@ error is one sentence that begins with the place in the file.
 import contextlib
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
+from mixedne.evaluation.sets import cross_set
 from mixedne.names import CHOICES
 from mixedne.shifts import PARAMETERS, Axis
 
@@ -56,6 +57,22 @@ class Block:
 
 
 @dataclass(frozen=True)
+class SetGrid:
+    """An evaluation on an uncertainty set, whose grid depends on the task."""
+
+    set: str
+    """Its name, or its file."""
+    points: int | None = None
+    ends: str | None = None
+    others: Grid = field(default_factory=Grid)
+    """The axes that it is crossed with, the episodes, and so on."""
+
+    def of(self, task: str) -> Grid:
+        """Its grid in a task."""
+        return cross_set(self.others, self.set, task, self.points, self.ends)
+
+
+@dataclass(frozen=True)
 class Search:
     """How to choose among configurations: by nominal return, on seeds of its own."""
 
@@ -72,7 +89,7 @@ class Study:
     name: str
     about: str
     runs: tuple[Block, ...]
-    evaluations: tuple[Grid, ...] = ()
+    evaluations: tuple[Grid | SetGrid, ...] = ()
     search: Search | None = None
 
     def __post_init__(self) -> None:
@@ -87,6 +104,10 @@ class Study:
             raise InvalidInputError(
                 f"[search] seeds must differ from those of [[runs]], but both have {min(both)}"
             )
+
+    def grids(self, task: str) -> tuple[Grid, ...]:
+        """Its evaluations in a task."""
+        return tuple(it.of(task) if isinstance(it, SetGrid) else it for it in self.evaluations)
 
     def select(
         self,
@@ -282,6 +303,25 @@ def _shifts(name: str, value: Any) -> dict[str, tuple[float, ...]]:
         return {str(Axis.parse(axis)): _axis(axis, numbers) for axis, numbers in value.items()}
 
 
+def _evaluation(
+    _: str,
+    *,
+    set: str | None = None,
+    points: int | None = None,
+    ends: str | None = None,
+    shifts: Any = (),
+    **values: Any,
+) -> Grid | SetGrid:
+    grid = Grid(shifts, **values)
+    if set is not None:
+        return SetGrid(set, points, ends, grid)
+    if points is not None or ends is not None:
+        raise InvalidInputError(
+            "points and ends are of a set: set is missing, e.g. set = 'rrls-2d'"
+        )
+    return grid
+
+
 def _tables(make: Callable[..., Any], readers: Mapping[str, _Reader], **required: str) -> _Reader:
     """A reader of the tables ``[[name]]``, or one ``[name]``, as what they describe.
 
@@ -321,12 +361,12 @@ _STUDY: dict[str, _Reader] = {
     "about": _text,
     **dict.fromkeys(("defaults", "runs"), _tables(lambda place, **own: (place, own), _RUNS)),
     "evaluations": _tables(
-        lambda _, shifts=(), **values: Grid(shifts, **values),
+        _evaluation,
         {
             **dict.fromkeys(PARAMETERS, _axis),
             "shifts": _shifts,
-            "mass_mode": _text,
-            **dict.fromkeys(("episodes", "seed"), _integer),
+            **dict.fromkeys(("mass_mode", "set", "ends"), _text),
+            **dict.fromkeys(("episodes", "seed", "points"), _integer),
             "stochastic": _boolean,
         },
     ),

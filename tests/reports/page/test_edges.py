@@ -108,18 +108,24 @@ def test_missing_parts_are_named_and_films_shown(view: Opener, tmp_path: Path) -
     (tmp_path / "film.mp4").write_bytes(b"no film")
     videos = Video(tmp_path / "film.mp4", "A light world"), Video(tmp_path / "gone.mp4", "Gone")
     none = Report()
-    part = replace(REPORT, sweeps=none.sweeps, maps=none.maps, saddle=None, videos=videos)
+    lacking: dict[str, Any] = {
+        "sweeps": none.sweeps,
+        "maps": none.maps,
+        "sets": none.sets,
+        "saddle": None,
+    }
+    part = replace(REPORT, **lacking, videos=videos)
     write_page(part, tmp_path / "part.html")
     opened = view(path=tmp_path / "part.html")
     lines = opened.page.locator("#absent .absent").all_inner_texts()
     assert [line.split("\n")[0] for line in lines] == [
         "Return against the shift",
         "Two shifts at once",
+        "Uncertainty sets",
         "Case study: a game of two numbers",
     ]
-    for line, command in zip(
-        lines, ("evaluate RUN --mass paper", "--noise paper-heatmap", "saddle"), strict=True
-    ):
+    commands = ("evaluate RUN --mass paper", "--noise paper-heatmap", "--set rrls-2d", "saddle")
+    for line, command in zip(lines, commands, strict=True):
         assert command in line
     assert opened.page.locator("#sweep, #maps, #saddle").count() == 0
     opened.show("videos")

@@ -237,6 +237,18 @@ def test_searches_with_the_chosen_and_the_papers_settings(view: Opener) -> None:
     assert "No search for Hopper-v5, TD3" in opened.text("#searches")
 
 
+def test_scores_on_sets_beside_published_ones(view: Opener) -> None:
+    opened = view()
+    opened.show("sets")
+    assert opened.text("#sets h3") == "Hopper-v5, rrls-2d, 100 points"
+    cells = [row.split("\t") for row in opened.page.locator("#sets tr").all_inner_texts()]
+    assert cells[1] == [
+        *("TD3, GAD, δ = 0", "300.5 [250, 351]", "800 [700, 900]", "0.25", "-1.50", "3", ""),
+    ]
+    assert cells[2] == ["M2TD3", "533 ± 28", "", "", "", "10", "arXiv:2410.06212 App. K"]
+    assert "Powers of ten were inferred" in opened.text("#sets .notes")
+
+
 def test_the_table_says_what_is_told_apart_and_sorts(view: Opener) -> None:
     opened = view()
     opened.show("table")

@@ -13,6 +13,7 @@ from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.files import Inputs, PlanInput, find, readable
 from mixedne.reports.inputs.methods import train_commands
 from mixedne.reports.inputs.published import published
+from mixedne.reports.inputs.sets import set_scores
 from mixedne.reports.inputs.training import learning, searches
 from mixedne.reports.style import list_words, method_words, short_axis
 from mixedne.reports.tables import Provenance, Report, Video
@@ -43,6 +44,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
         learning_runs=learned_runs,
         searches=searches(inputs),
         published=published(runs["task"].unique(maintain_order=True)),
+        sets=set_scores(runs),
         saddle=saddle,
         runs=runs.drop("identity", "versions") if runs.height else None,
         videos=tuple(map(_video, dict.fromkeys(inputs.videos))),

@@ -84,11 +84,15 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
         if agent is None:
             return str(config.get("run"))
         known = formulation not in (None, "nr-mdp")
+        drawn, differs = config.get("randomise"), differ[case_of(config)[1:]]
         words = (
             solver_words(solver, agent),
             FORMULATIONS.get(formulation, formulation) if known else None,
+            f"domain randomisation ({', '.join(map(str, drawn))})"
+            if isinstance(drawn, list)
+            else None,
             f"preset {preset}" if preset is not None and len(presets[agent]) > 1 else None,
-            settings_in_words(config, differ[case_of(config)[1:]]),
+            settings_in_words(config, [name for name in differs if name != "randomise"]),
         )
         return ", ".join(filter(None, words))
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from mixedne.files import write_beside
 from mixedne.reports import style, tables
+from mixedne.reports.inputs.sets import PUBLISHED_NOTE
 from mixedne.reports.tables import METHOD, Report, Video
 from mixedne.saddle.objectives import BOX, CURVE, OBJECTIVES
 from mixedne.saddle.tables import CASE, START
@@ -31,7 +32,17 @@ SCRIPTS = tuple(
     f"{name}.js"
     for name in (
         *("inflate", "data", "dom", "figures", "selection", "sections", "comparison", "table"),
-        *("sweep", "maps", "overview", "learning", "saddle", "searches", "videos", "provenance"),
+        *(
+            "sweep",
+            "maps",
+            "overview",
+            "sets",
+            "learning",
+            "saddle",
+            "searches",
+            "videos",
+            "provenance",
+        ),
         "main",
     )
 )
@@ -65,6 +76,7 @@ def render(report: Report) -> str:
         "learningRuns": report.learning_runs,
         "searches": report.searches,
         "published": report.published,
+        "sets": report.sets,
         **thinned(report.saddle),
     }
     embedded = _within_limit(report.videos)
@@ -101,6 +113,7 @@ def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
         "bandSeeds": tables.BAND_SEEDS,
         "intervalSeeds": tables.INTERVAL_SEEDS,
         "players": style.PLAYERS,
+        "publishedSets": PUBLISHED_NOTE,
         "axes": axes(report),
         "styles": styles(),
         "caseStyles": [

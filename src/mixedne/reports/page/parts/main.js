@@ -115,7 +115,7 @@ function contents(all) {
 }
 
 const BUILDERS = [
-  tableSection, sweepSection, mapsSection, overviewSection, learningSection, saddleSection,
+  tableSection, sweepSection, mapsSection, overviewSection, setsSection, learningSection, saddleSection,
   searchesSection, videosSection, absentSection, provenanceSection, downloadSection,
 ];
 
