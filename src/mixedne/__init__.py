@@ -16,6 +16,7 @@ parts are imported on first use:
 ``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
 ``mixedne.watch``        film one of their episodes
 ``mixedne.statistics``   summaries of evaluation tables; ``mixedne.report`` makes a page of them
+``mixedne.card``         write a run's model card
 ``mixedne.export``       write a policy as an ONNX file, for other programs
 """
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mixedne.evaluation.sweep import evaluate
     from mixedne.exports import export
     from mixedne.policies import load_policy
+    from mixedne.reports.card import card
     from mixedne.reports.report import report
     from mixedne.studies.results import results
     from mixedne.training.run import train
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _FUNCTIONS = {
+    "card": "mixedne.reports.card",
     "evaluate": "mixedne.evaluation.sweep",
     "export": "mixedne.exports",
     "load_policy": "mixedne.policies",
@@ -50,7 +53,7 @@ _FUNCTIONS = {
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
 __all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
-__all__ += ["evaluate", "export", "load_policy", "report", "results", "statistics", "train"]
+__all__ += ["card", "evaluate", "export", "load_policy", "report", "results", "statistics", "train"]
 __all__ += ["training", "watch"]
 
 

@@ -18,7 +18,7 @@ from mixedne.errors import InvalidInputError, check_choice
 
 COMMANDS = (
     *("quickstart", "saddle", "theorems", "train", "evaluate", "watch"),
-    *("export", "study", "report", "presets", "sets"),
+    *("export", "study", "report", "card", "presets", "sets"),
 )
 """Each is a class of that name, in a module that is imported when it is asked for."""
 
