@@ -146,8 +146,8 @@ def _text(
     """What people read."""
     known = {name: handle.provenance.get(name) for name in TRAINING}
     yield from (f"# {_plain(handle.name)}", "")
-    yield f"A policy for {_plain(handle.task)}, trained with mixedne and tested in worlds that differ"
-    yield "from its own ([paper](https://arxiv.org/abs/2002.06063))."
+    yield f"A policy for {_plain(handle.task)}, trained with mixedne and tested in worlds that"
+    yield "differ from its own ([paper](https://arxiv.org/abs/2002.06063))."
     yield from ("", "| training | |", "| --- | --- |")
     for name, value in known.items():
         if value is not None:

@@ -166,7 +166,7 @@ def watch(
         draw = _artist(found, layout.tile, camera, stack)
         file = stack.enter_context(write_beside(path))
         tiles, table = _play(handles, found, grid, cases, pace)
-        kind = ImageFile if path.suffix in IMAGES else VideoFile
+        kind: type[ImageFile | VideoFile] = ImageFile if path.suffix in IMAGES else VideoFile
         recording = stack.enter_context(kind(file, layout.size, pace.frames_per_second))
         heads = [_head(found, handles[case.policy], case.shift, grid, layout) for case in cases]
         total = max(map(len, tiles))
