@@ -166,8 +166,9 @@ def watch(
         draw = _artist(found, layout.tile, camera, stack)
         file = stack.enter_context(write_beside(path))
         tiles, table = _play(handles, found, grid, cases, pace)
-        kind: type[ImageFile | VideoFile] = ImageFile if path.suffix in IMAGES else VideoFile
-        recording = stack.enter_context(kind(file, layout.size, pace.frames_per_second))
+        kind = ImageFile if path.suffix in IMAGES else VideoFile
+        recording: ImageFile | VideoFile = kind(file, layout.size, pace.frames_per_second)
+        stack.enter_context(recording)
         heads = [_head(found, handles[case.policy], case.shift, grid, layout) for case in cases]
         total = max(map(len, tiles))
         for picture in _compose(tiles, heads, layout, draw):
