@@ -63,8 +63,8 @@ def run(arguments: list[str], home: Path | None) -> "subprocess.Popen[str]":
         ours["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     else:
         ours["XDG_CACHE_HOME"] = str(home)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(arguments, env=ours, text=True, **pipes)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(arguments, env=ours, text=True, stdout=pipe, stderr=pipe)
 
 
 def test_two_processes_fill_it_at_once_and_a_third_finds_the_same_bits(tmp_path: Path) -> None:

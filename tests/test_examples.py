@@ -50,10 +50,11 @@ def test_the_tables_of_solver_limits() -> None:
 def test_a_logger_sees_every_number_once_and_can_stop_the_run(tmp_path: Path) -> None:
     made = runpy.run_path(str(EXAMPLES / "wandb_callback.py"))["logging_to"]
     logged: list[tuple[str, int]] = []
+    settings: dict[str, Any] = {"solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4}
     run = mixedne.train(
         "InvertedPendulum-v5",
-        **{"steps": 300, "solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4},
-        **{"metrics_every": 100, "evaluate_every": 100, "evaluate_masses": (1.0, 2.0)},
+        **{**settings, "metrics_every": 100, "evaluate_every": 100, "steps": 300},
+        evaluate_masses=(1.0, 2.0),
         callback=made(lambda values, step: logged.extend((name, step) for name in values), 1),
         out=tmp_path / "run",
     )

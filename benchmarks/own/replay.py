@@ -71,13 +71,13 @@ def main() -> None:
             [(state, metrics)] = updater.advance([run.inputs()], run.updates, config.updates)
             run.take(state, metrics, config.updates)
             updates.append((time.perf_counter() - start) / config.updates)
-        run.save()
+        run.save(keep=False)
         checkpoints = []
         for _ in range(5):
             replay.append(block[: config.checkpoint_every])
             run.step = replay.count
             start = time.perf_counter()
-            run.save()
+            run.save(keep=False)
             checkpoints.append(time.perf_counter() - start)
         replay._checksums.clear()
         start = time.perf_counter()

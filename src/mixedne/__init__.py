@@ -17,6 +17,7 @@ parts are imported on first use:
 ``mixedne.watch``        film one of their episodes
 ``mixedne.statistics``   summaries of evaluation tables; ``mixedne.report`` makes a page of them
 ``mixedne.attack``       train attackers against a policy
+``mixedne.card``         write a run's model card
 ``mixedne.export``       write a policy as an ONNX file, for other programs
 """
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from mixedne.evaluation.sweep import evaluate
     from mixedne.exports import export
     from mixedne.policies import load_policy
+    from mixedne.reports.card import card
     from mixedne.reports.report import report
     from mixedne.studies.results import results
     from mixedne.training.attack import attack
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = {
     "attack": "mixedne.training.attack",
+    "card": "mixedne.reports.card",
     "evaluate": "mixedne.evaluation.sweep",
     "export": "mixedne.exports",
     "load_policy": "mixedne.policies",
@@ -53,8 +56,8 @@ _FUNCTIONS = {
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
 __all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
-__all__ += ["attack", "evaluate", "export", "load_policy", "report", "results", "statistics"]
-__all__ += ["train", "training", "watch"]
+__all__ += ["attack", "card", "evaluate", "export", "load_policy", "report", "results"]
+__all__ += ["statistics", "train", "training", "watch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from mixedne.cli.main import main
 from mixedne.evaluation.handles import find_policy
 from mixedne.files import write_json
 from mixedne.policies import save_policy
+from mixedne.reports.inputs.collect import collect
 from probes.policies import random_policy
 
 PENDULUM = "InvertedPendulum-v5"
@@ -27,7 +28,9 @@ def run(tmp_path: Path) -> Path:
     for seed, place in enumerate(STEPS):
         save_policy(folder / place, random_policy(PENDULUM, seed))
     config = {"agent": "ddpg", "solver": "gad", "formulation": "nr-mdp", "delta": 0.1, "seed": 7}
-    write_json(folder / "config.json", {**config, "preset": "paper", "steps": 1000})
+    write_json(
+        folder / "config.json", {**config, "preset": "paper", "steps": 1000, "task": PENDULUM}
+    )
     write_json(folder / "best" / "best.json", {"step": 200, "mean_return": 1.0})
     (folder / "checkpoint").mkdir()
     (folder / "checkpoint" / "step-000000000400.safetensors").touch()
@@ -66,6 +69,16 @@ def test_each_has_a_table_of_its_own(run: Path, capsys: pytest.CaptureFixture[st
     for place, steps in STEPS.items():
         table = pl.read_parquet(run / place / "evaluation.parquet")
         assert table["steps"].to_list() == [steps]
+
+
+def test_a_report_says_that_a_run_has_gone_on_since(run: Path) -> None:
+    mixedne.evaluate(run, mass=[1, 2], episodes=1, out=run / "evaluation.parquet")
+    sentence = "run/evaluation.parquet is of an earlier policy than the run's last"
+    assert not any(sentence in line for line in collect([run]).missing)
+    save_policy(run, random_policy(PENDULUM, 9))
+    found = collect([run])
+    assert any(sentence in line for line in found.missing)
+    assert found.counts["episodes"] == 2  # they are shown all the same
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mixedne.errors import InvalidInputError, check_choice
 
 COMMANDS = (
     *("quickstart", "saddle", "theorems", "train", "evaluate", "watch"),
-    *("attack", "export", "study", "report", "presets", "sets", "zoo"),
+    *("attack", "export", "study", "report", "card", "presets", "sets", "zoo"),
 )
 """Each is a class of that name, in a module that is imported when it is asked for."""
 

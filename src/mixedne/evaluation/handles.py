@@ -210,9 +210,10 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except Exception as error:  # whatever a strange file makes the loader raise
         raise InvalidInputError(f"{path} cannot be loaded: {first_line(error)}") from None
-    handle = _from_model(model)
-    own = {"name": _readable(path.stem), "fingerprint": _hash_files([path]), "path": path}
-    return replace(handle, **own)
+    fingerprint = _hash_files([path])
+    return replace(
+        _from_model(model), name=_readable(path.stem), fingerprint=fingerprint, path=path
+    )
 
 
 def _from_model(model: Any) -> PolicyHandle:

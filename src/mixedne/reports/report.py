@@ -9,9 +9,7 @@ from typing import Any
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.reports.inputs.collect import collect
 from mixedne.reports.page import write_page
-
-STATISTICS = ("mean", "worst", "cvar")
-"""What figures for a paper show of a run's episodes; the page has all."""
+from mixedne.reports.tables import STATISTICS
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,8 @@ def task_id(task: str | EnvironmentFactory) -> str:
         )
     if _FACTORIES.get(found) is not task:
         gym.registry.pop(found, None)
-        gym.register(found, entry_point=task, max_episode_steps=_time_limit(found, task))
+        creator: Any = task
+        gym.register(found, entry_point=creator, max_episode_steps=_time_limit(found, task))
         _FACTORIES[found] = task
         resolve_task.cache_clear()
         nominal_model.cache_clear()

@@ -176,7 +176,8 @@ def watch(
         file = stack.enter_context(write_beside(path))
         tiles, table = _play(handles, found, grid, cases, pace)
         kind = ImageFile if path.suffix in IMAGES else VideoFile
-        recording = stack.enter_context(kind(file, layout.size, pace.frames_per_second))
+        recording: ImageFile | VideoFile = kind(file, layout.size, pace.frames_per_second)
+        stack.enter_context(recording)
         heads = [_head(found, handles[case.policy], case.shift, grid, layout) for case in cases]
         total = max(map(len, tiles))
         for picture in _compose(tiles, heads, layout, draw):
