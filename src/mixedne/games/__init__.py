@@ -6,6 +6,8 @@
 ``parameters``   the adversary sets physical parameters
 ``two_player``   tasks that are games already: PettingZoo's
 ``parallel``     any of them as an environment of PettingZoo's
+
+``linear_quadratic``   a game of PettingZoo's with a known equilibrium
 """
 
 import functools
