@@ -8,6 +8,8 @@
 ``two_player``   tasks that are games already: PettingZoo's
 ``parallel``     any of them as an environment of PettingZoo's
 ``attacks``      a frozen policy as the world of an attacker
+
+``linear_quadratic``   a game of PettingZoo's with a known equilibrium
 """
 
 import functools
