@@ -133,6 +133,7 @@ def test_parameters_that_hold_for_an_episode(tmp_path: Path) -> None:
         (["--on", "action", "--points", 3], "points are those"),
         (["--on", "action", "--steps", 0], "steps must be"),
         (["--on", "action", "--learning-rates", 0], "above 0"),
+        (["--on", "action", "--learning-rates", 0.1, 0.1], "different numbers"),
         (["--on", "parameters"], "needs --parameters"),
         (["--on", "parameters", "--parameters", "mass=2:1"], "must be below the second"),
         (["--on", "parameters", "--parameters", "mass=a"], "must be given as"),

@@ -16,7 +16,9 @@ from PIL import Image
 
 import mixedne
 from mixedne import InvalidInputError
+from mixedne.evaluation.attacks import Attacker
 from mixedne.evaluation.handles import PolicyHandle
+from mixedne.games.attacks import Attack
 from mixedne.tasks import Shift, resolve_task
 from mixedne.tasks.registry import nominal_model
 from mixedne.video import renderer
@@ -126,6 +128,13 @@ def test_a_sampling_policy_is_filmed_as_it_is_measured(tmp_path: Path) -> None:
     table = mixedne.evaluate(policy, stochastic=True, episodes=1)
     assert [video.row] == table.to_dicts()
     assert video.row["acting"] == "stochastic"
+
+
+def test_an_attacked_policy_is_filmed_as_it_is_measured(tmp_path: Path) -> None:
+    policy, pusher = random_policy(PENDULUM), Attacker(Attack("force", 5.0, bodies="pole"))
+    video = watch(policy, tmp_path / "a.mp4", attack=pusher, strength=2, seconds=0.1, **SMALL)
+    assert [video.row] == mixedne.evaluate(policy, attack=pusher, strength=2, episodes=1).to_dicts()
+    assert video.caption["shift"] == "attack on force pole at random, 2"
 
 
 def test_the_film_plays(video: Video) -> None:

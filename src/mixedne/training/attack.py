@@ -9,6 +9,7 @@ Parameters that hold for whole episodes need no learning: the worst point of a g
 """
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,8 +123,8 @@ def attack(
     for name, count in (("steps", steps), ("seeds", seeds)):
         check_count(name, count, at_least=1)
     check_number("seed", seed, at_least=0, at_most=2**32 - 1 - 2 - seeds)
-    if not learning_rates:
-        raise InvalidInputError("learning_rates must be at least one number")
+    if not learning_rates or len({*learning_rates}) < len(learning_rates):
+        raise InvalidInputError(f"learning_rates must be different numbers, not {learning_rates}")
     check_number("learning_rates", [*learning_rates], above=0)
     goal = _goal(found, on, strength, bodies, axes, parameters)
     if goal is not None and points is not None:
@@ -162,8 +163,9 @@ class _Attempt:
         return evaluate(self.handle, self.task.id, episodes=self.episodes, seed=seed, **options)
 
     def mean(self, attacker: Attacker) -> float:
-        """The mean return under an attacker, by which one chooses."""
-        return _returns(self.measure(choosing=True, attack=attacker))["mean"]
+        """The mean return under an attacker, by which one chooses; broken physics counts not."""
+        mean = _returns(self.measure(choosing=True, attack=attacker))["mean"]
+        return mean if math.isfinite(mean) else math.inf
 
 
 @dataclass(frozen=True)
