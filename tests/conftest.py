@@ -4,12 +4,14 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 
-# Compiling takes most of the suite's time. XLA's older emitters, without splitting a program for
-# threads, need half of it for programs that run as fast; the same flags in all processes are also
+# Compiling takes most of the suite's time, for programs that run for milliseconds. So fast tests do
+# without XLA's optimiser (``probes.compiling`` has it for the few long ones), without its newer
+# emitters and without splitting a program for threads; the same flags in all processes are also
 # the same keys in the cache. ``make test-slow`` gives flags of its own: there everything is
 # compiled as it is for users. Set before JAX is imported.
 _FLAGS = (
-    *("--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"),
+    *("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false"),
+    "--xla_cpu_parallel_codegen_split_count=1",
     "--xla_cpu_multi_thread_eigen=false",  # as training has it
 )
 os.environ.setdefault("XLA_FLAGS", " ".join(_FLAGS))
