@@ -14,8 +14,9 @@ quickstart: $(INSTALLED)
 test: check
 	$(BIN)/pytest -n auto --dist loadfile
 
+# Compiled as it is for users; for the fast tests it is done faster (tests/conftest.py).
 test-slow: $(INSTALLED)
-	$(BIN)/pytest -n auto --dist loadfile -m slow
+	XLA_FLAGS=--xla_cpu_multi_thread_eigen=false $(BIN)/pytest -n auto --dist loadfile -m slow
 
 # Faults on purpose: kills, damage, full disks and more. It may take two hours.
 chaos: $(INSTALLED)

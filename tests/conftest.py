@@ -4,12 +4,22 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 
-# Programs that XLA has compiled are kept beside the checkout, for this process and for those that
-# tests start: the second run of the suite compiles nothing. Each worker has a folder of its own,
-# because JAX writes the files in place. Set before JAX is imported.
-_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+# Compiling takes most of the suite's time, for programs that run for milliseconds. So fast tests do
+# without XLA's optimiser (``probes.compiling`` has it for the few long ones), without its newer
+# emitters and without splitting a program for threads; the same flags in all processes are also
+# the same keys in the cache. ``make test-slow`` gives flags of its own: there everything is
+# compiled as it is for users. Set before JAX is imported.
+_FLAGS = (
+    *("--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false"),
+    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_cpu_multi_thread_eigen=false",  # as training has it
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(_FLAGS))
+# Compiled programs are kept beside the checkout, for all processes: the second run of the suite
+# compiles nothing.
 os.environ |= {
-    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / ".jax_cache" / _WORKER),
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / ".jax_cache"),
+    "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",  # or keys depend on the folder's place
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }

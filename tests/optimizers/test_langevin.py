@@ -12,6 +12,7 @@ from scipy.stats import norm
 from mixedne.errors import InvalidInputError
 from mixedne.optimizers import langevin, rmsprop, sgld
 from mixedne.optimizers.langevin import normals_from_bits, standard_normal_like
+from probes.compiling import OPTIMISED
 
 CHAINS = 200_000
 
@@ -24,8 +25,10 @@ def stationary_variance(optimizer: Any, steps: int, chains: int = CHAINS) -> flo
         update, state = optimizer.update(z, state, key=jax.random.fold_in(jax.random.key(0), t))
         return (z + update, state), None
 
-    z = jnp.zeros(chains)
-    (z, _), _ = jax.jit(lambda z: jax.lax.scan(step, (z, optimizer.init(z)), jnp.arange(steps)))(z)
+    def run(z: jax.Array) -> Any:
+        return jax.lax.scan(step, (z, optimizer.init(z)), jnp.arange(steps))
+
+    (z, _), _ = jax.jit(run, compiler_options=OPTIMISED)(jnp.zeros(chains))
     return float(jnp.mean(z**2))
 
 
