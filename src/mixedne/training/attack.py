@@ -314,5 +314,8 @@ def _sentence(summary: Mapping[str, Any]) -> str:
         return f"{words}, and the worst of {summary['points']} points of a grid, at {where}"
     if summary["strongest"] == "random":
         return f"{words}, and no attacker was as strong as the random one: give them more steps"
-    still = ", and the attacker still improved when it stopped"
-    return words + (still if summary["still_improved"] else "")
+    doubts = {
+        True: ", and the attacker still improved when it stopped",
+        None: ", and the training was too short to tell whether the attacker still improved",
+    }
+    return words + doubts.get(summary["still_improved"], "")

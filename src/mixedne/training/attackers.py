@@ -85,14 +85,17 @@ def learning_curve(run: Path) -> list[dict[str, float]]:
     return [{"step": line["step"], "mean_return": -line["return_mean"]} for line in lines]
 
 
-def still_improved(curve: Sequence[Mapping[str, float]], taken: float) -> bool:
-    """Whether the last quarter of the training took much from the policy, beside the third."""
+def still_improved(curve: Sequence[Mapping[str, float]], taken: float) -> bool | None:
+    """Whether the last quarter of the training took much from the policy, beside the third.
+
+    None if too few episodes have ended to tell.
+    """
     end = curve[-1]["step"] if curve else 0
     third, last = (
         np.array([line["mean_return"] for line in curve if low < line["step"] / end <= high])
         for low, high in ((0.5, 0.75), (0.75, 1.0))
     )
-    if min(len(third), len(last)) < 2:  # too short to tell
-        return True
+    if min(len(third), len(last)) < 2:
+        return None
     error = np.sqrt(third.var(ddof=1) / len(third) + last.var(ddof=1) / len(last))
     return bool(third.mean() - last.mean() > max(STILL * abs(taken), error))
