@@ -477,7 +477,7 @@ def test_rewards_that_are_none_stop_a_run_before_they_reach_its_replay(tmp_path:
     said = str(caught.value)
     assert said.startswith("training stopped at step 130: the environment probes.faulty:SpoiltRew")
     assert "misbehaves: step 1 of episode 13 returned the reward nan, not finite in float" in said
-    assert said.endswith("; the checkpoint at step 100 is kept, and --resume goes on from it")
+    assert said.endswith("; the checkpoint at step 100 is kept, and resume=True goes on from it")
     assert next(load_checkpoints(out / "checkpoint")).step == 100
     assert np.isfinite(np.fromfile(out / "checkpoint" / "replay.f32", np.float32)).all()
 
