@@ -214,7 +214,7 @@ def game_of(name: str) -> Game:
     return make_game(resolve_task("InvertedPendulum"), name, **settings)
 
 
-@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("name", [name for name in FORMULATIONS if name != "m2td3"])
 @pytest.mark.parametrize("same", [True, False], ids=["each other", "frozen opponent"])
 def test_two_players_against_differences_of_the_payoff(name: str, same: bool) -> None:
     """Each player's gradient is that of the payoff that a run reports."""

@@ -79,8 +79,9 @@ class M2TD3(DDPG):
     ) -> jax.Array:
         """Mean over observations s of Q_1(s, ω, μ(s)), whatever worlds they are from."""
         omega = jnp.broadcast_to(self.scale * vector, (len(s), self.dimension))
-        s = jnp.concatenate([s[:, : self.game.sees.agent], omega], axis=1)
-        return self.mean_value(state, jax.vmap(self.act, (None, 0))(agent, s), None, s)
+        seen = self.game.views(s).agent
+        action = jax.vmap(self.act, (None, 0))(agent, seen)
+        return self.mean_value(state, action, None, jnp.concatenate([seen, omega], axis=1))
 
     def worst(self, state: CriticState, players: Players, s: jax.Array) -> jax.Array:
         """Which vector has the lowest value."""

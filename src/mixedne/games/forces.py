@@ -10,7 +10,6 @@ import functools
 from typing import Any
 
 import gymnasium as gym
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,11 +57,13 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
     return joint_game("rarl", float(force), task, Box(-reach, reach), wrap)
 
 
-def moving_axes(model: mujoco.MjModel, body: int) -> str:
+def moving_axes(model: Any, body: int) -> str:
     """Along which of x, y and z a force at the body's centre of mass can move the robot.
 
     That is where Jᵀ f, the generalised force, does not vanish in every one of a few random states.
     """
+    import mujoco  # mixedne.shifts.model says in a sentence why it cannot be loaded
+
     jacobian, largest = np.zeros((3, model.nv)), np.zeros(3)
     for data in random_states(model):
         mujoco.mj_jacBodyCom(model, data, jacobian, None, body)

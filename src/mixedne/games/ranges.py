@@ -92,6 +92,7 @@ def m2td3_game(task: Task, parameters: tuple[str, ...] | None) -> Game:
         executed=box,
         branches=lambda a, b: (Branch(1.0, a),),
         unseen=count,
+        scaled=count,
         wrap=functools.partial(DrawnEnv, ranges=ranges, shown=True),
     )
 

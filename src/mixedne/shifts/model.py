@@ -1,16 +1,25 @@
 """Shifts of the physics: written into a MuJoCo model, read back, and what they change."""
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.shifts.entries import Parameter, Physics, expect
 from mixedne.shifts.registry import PARAMETERS, Axis, Shift
+
+try:
+    import mujoco
+except Exception as error:
+    chosen = os.environ.get("MUJOCO_GL")
+    if not chosen:
+        raise
+    reason = str(error).split("\n")[0] or type(error).__name__
+    raise InvalidInputError(f"MuJoCo cannot be loaded with MUJOCO_GL={chosen}: {reason}") from None
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.intp]

@@ -9,19 +9,7 @@
 Nothing here needs JAX.
 """
 
-import os
-
-from mixedne.errors import InvalidInputError
-
-try:
-    import mujoco  # noqa: F401
-except Exception as error:
-    chosen = os.environ.get("MUJOCO_GL")
-    if not chosen:
-        raise
-    reason = str(error).split("\n")[0] or type(error).__name__
-    raise InvalidInputError(f"MuJoCo cannot be loaded with MUJOCO_GL={chosen}: {reason}") from None
-
+import mixedne.shifts.model  # noqa: F401 - first: it says why MuJoCo cannot be loaded
 from mixedne.shifts import NOMINAL, Shift
 from mixedne.tasks.gym_batch import make_env
 from mixedne.tasks.registry import (

@@ -117,6 +117,17 @@ def attack(
       resume: continue the attack in that folder.
       trust_pickle: load files that can run code (Stable-Baselines3).
       progress: called now and then with the number of steps done, and of all.
+
+    Returns:
+      What was found: ``sentence``, ``summary``, a ``table`` of episodes, the folder's ``path``.
+
+    Examples:
+      >>> import mixedne
+      >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="own")
+      >>> bounds = ["mass[pole]=0.5:2"]
+      >>> found = mixedne.attack(run, on="parameters", parameters=bounds, points=3, episodes=2)
+      >>> found.table.height  # three worlds
+      6
     """
     handle = find_policy(policy, trust_pickle=trust_pickle)
     found = find_task([handle], task_name([handle], task), Grid(episodes=episodes, seed=seed))
