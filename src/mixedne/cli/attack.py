@@ -28,9 +28,9 @@ class Attack:
     """action: the attacker's share δ (0.1 by default); force: newtons (the task's); parameters: how
     far they move in a step, as a share of their range (by default they hold for whole episodes);
     observation: the largest change after the policy's own normalisation (0.1)."""
-    bodies: str | None = None
+    bodies: Annotated[str | None, arg(metavar="NAMES")] = None
     """The bodies that are pushed, by name or #index: torso,foot; by default the task's."""
-    axes: str | None = None
+    axes: Annotated[str | None, arg(metavar="AXES")] = None
     """The axes along which they are pushed, as xz; by default all that can move them."""
     parameters: Annotated[tuple[str, ...] | None, arg(metavar="AXIS=LOW:HIGH...")] = None
     """What is changed and within which bounds: 'mass[torso]=0.5:2' 'gravity:abs=8:12'."""
