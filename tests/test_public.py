@@ -16,11 +16,13 @@ from gymnasium.wrappers import TimeLimit
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.cli.main import explain, main
+from mixedne.games import make_game
 from mixedne.metrics import read_metrics
-from mixedne.policies import Policy
-from mixedne.tasks import registry
+from mixedne.policies import Policy, save_policy
+from mixedne.tasks import registry, resolve_task
 from mixedne.training.run import Run, Status
 from probes.environments import Action
+from probes.policies import random_policy
 
 PENDULUM = "InvertedPendulum-v5"
 TINY: dict[str, Any] = {
@@ -126,6 +128,44 @@ def test_a_callback_sees_metrics_and_stops_the_run(
     assert len(read_metrics(finished.path)) == 5
     observation = np.ones(4)
     assert np.array_equal(finished.policy(observation), run.policy(observation))
+
+
+def test_what_a_callback_raises_is_its_own(tmp_path: Path) -> None:
+    def callback(status: Status) -> None:
+        raise ConnectionError("the logger is away")
+
+    with pytest.raises(ConnectionError, match=r"^the logger is away$"):
+        mixedne.train(PENDULUM, **TINY, callback=callback, out=tmp_path / "run")
+
+
+def test_an_evaluation_of_a_factory_is_not_resumed(tmp_path: Path) -> None:
+    """Another function may have come under its name."""
+    options: dict[str, Any] = {"episodes": 3, "worlds_at_once": 1, "out": tmp_path / "a.parquet"}
+    save_policy(tmp_path, random_policy(registry.task_id(make_walk)))
+
+    def stop(done: int, total: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    def make_other() -> gym.Env[Any, Any]:
+        return gym.wrappers.TransformReward(make_walk(), lambda reward: 0.0 * float(reward) + 100)
+
+    with pytest.raises(KeyboardInterrupt):
+        mixedne.evaluate(tmp_path, make_walk, progress=stop, **options)
+    make_other.__name__ = make_walk.__name__
+    assert mixedne.evaluate(tmp_path, make_other, **options)["return"].to_list() == [100.0] * 3
+
+
+def test_a_redefined_factory_has_a_game_of_its_own() -> None:
+    def make_wide() -> gym.Env[Any, Any]:
+        env = make_walk()
+        env.action_space = gym.spaces.Box(-2.0, 2.0, env.action_space.shape)
+        return env
+
+    narrow = make_game(resolve_task(registry.task_id(make_walk)), "nr-mdp", delta=0.1)
+    make_wide.__name__ = make_walk.__name__
+    wide = make_game(resolve_task(registry.task_id(make_wide)), "nr-mdp", delta=0.1)
+    assert narrow.executed.high[0] != wide.executed.high[0] == 2.0
 
 
 def test_evaluations_show_progress(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,12 +23,15 @@ def cache_folder() -> Path | None:
     base = Path(home) if home and Path(home).is_absolute() else Path("~/.cache").expanduser()
     path = base / "mixedne" / "programs"
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.stat()
-    except (OSError, RuntimeError):  # read-only, or no home at all
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (path.parent, path):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            status = folder.stat()
+            if status.st_uid != os.getuid() or status.st_mode & 0o022:
+                return None
+    except (OSError, RuntimeError, AttributeError):  # read-only, no home at all, or Windows
         return None
-    is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return path if is_private else None
+    return path
 
 
 def cache_settings() -> dict[str, str]:

@@ -213,7 +213,7 @@ def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
         **described,
         "safetensors_sha256": hashlib.sha256(content).hexdigest(),
     }
-    # Both are complete before either is renamed: see _other_description.
+    # Both are complete before either is renamed: see _description.
     with write_beside(folder / f"{name}.json") as description:
         description.write_text(sealed_json(document))
         with write_beside(folder / f"{name}.safetensors") as tensors:

@@ -1,6 +1,8 @@
 """M2TD3: its gradients, which vectors it draws anew, resumption, and a worst world it must find."""
 
+import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +123,15 @@ def test_near_and_idle_vectors_are_drawn_anew() -> None:
     np.testing.assert_array_equal(same, [False, True, True, False, True])
     assert (np.abs(found) <= 1).all()
     np.testing.assert_allclose(after, np.array([0.2, 0.3, 0.3, 0.2, 0.06]) / 1.06, rtol=1e-5)
+
+
+def test_many_vectors_are_not_drawn_anew_at_once() -> None:
+    made = dataclasses.replace(agent(), parameter_vectors=25)
+    omega = jnp.array(list(itertools.product(np.linspace(-1, 1, 5), repeat=2)))
+    critic = jax.eval_shape(made.init, jax.random.key(0))[1]._replace(shares=jnp.ones(25) / 25)
+    state = SolverState(Players(None, omega / made.scale), None, critic, jnp.zeros([]))
+    found, _ = made.worlds(made.renew(jax.random.key(1), state))
+    np.testing.assert_allclose(found, omega)
 
 
 SMALL: dict[str, Any] = {

@@ -120,6 +120,23 @@ def test_a_random_attacker_meets_policies_with_the_same_draws() -> None:
     assert first[0] != first[1]
 
 
+def test_strengths_are_checked_whatever_else_is_shifted() -> None:
+    policy, attacker = random_policy("Hopper-v5"), Attacker(ATTACKS["action"])
+    table = evaluate(policy, attack=attacker, strength=0, mass=2, episodes=1)
+    assert table["mass"].to_list() == [2.0]
+    with pytest.raises(InvalidInputError, match="must be at most 1"):
+        evaluate(policy, attack=attacker, strength=5, mass=2, episodes=1)
+
+
+def test_broken_physics_is_no_success() -> None:
+    policy, attack = random_policy("HalfCheetah-v5"), Attack("force", 1e6, bodies="torso")
+    with pytest.warns(UserWarning, match="the physics diverged"):
+        table = evaluate(policy, attack=Attacker(attack), episodes=1)
+    assert table["diverged"].all()
+    mild = dataclasses.replace(attack, strength=5.0)
+    assert not evaluate(policy, attack=Attacker(mild), episodes=1)["diverged"].any()
+
+
 def test_files(attacker: Attacker, tmp_path: Path) -> None:
     assert attacker.policy is not None
     save_policy(tmp_path, attacker.policy, "attacker")

@@ -37,6 +37,19 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+def test_the_best_of_a_kill_is_not_given_another_step(run: Path) -> None:
+    """The policy is written before what is said of it."""
+    document = {"step": 200, "mean_return": 1.0, "safetensors_sha256": "of the one before"}
+    write_json(run / "best" / "best.json", document)
+    assert find_policy(run, at="best").provenance["steps"] is None
+    (run / "best" / "best.json").write_text("{")
+    with pytest.raises(InvalidInputError, match=r"best.json"):
+        find_policy(run, at="best")
+    (run / "best" / "best.json").unlink()
+    with pytest.raises(InvalidInputError, match="has no best policy"):
+        find_policy(run, at="best")
+
+
 @pytest.mark.parametrize(
     ("at", "place", "name"),
     [

@@ -37,6 +37,7 @@ GOOD = 'tasks = ["Hopper-v5"]\n'
         (f"[[runs]]\n{GOOD}deltas = [nan]", "[[runs]] 1: delta must be finite"),
         (f"[defaults]\nseeds = 0\n[[runs]]\n{GOOD}", "[defaults]: seeds must be at least 1, not 0"),
         (f"[[defaults]]\n[[defaults]]\n[[runs]]\n{GOOD}", "there can be only one [defaults] table"),
+        ("defaults = []\n[[runs]]", "mine.toml, [[runs]] 1: tasks are missing"),
         ("[defaults]\nseeds = 1\n[[runs]]", "mine.toml, [[runs]] 1: tasks are missing"),
         (f"[[runs]]\n{GOOD}seeds = 0", "[[runs]] 1: seeds must be at least 1, not 0"),
         (f"[[runs]]\n{GOOD}seeds = true", "[[runs]] 1: seeds must be a list, not True"),
@@ -121,6 +122,19 @@ def test_defaults_hold_where_a_table_says_nothing() -> None:
     assert plain.overrides == (("eta", (1e-3,)), ("gamma", (0.9,)))
     assert (other.tasks, other.seeds) == (("Ant-v5",), (7,))
     assert other.overrides == (("eta", (1e-3,)), ("gamma", (0.8, 0.7)), ("tau", (0.5,)))
+
+
+def test_defaults_that_a_table_has_no_use_for_are_left_out() -> None:
+    text = """
+        defaults.overrides.sigma = 0.1
+        [[runs]]
+        tasks = ["Hopper-v5"]
+        [[runs]]
+        tasks = ["Hopper-v5"]
+        agents = ["sac"]
+    """
+    ddpg, sac = expand(parse_study(text.encode(), "mine", "mine.toml"))
+    assert (ddpg.config.sigma, sac.config.agent) == (0.1, "sac")
 
 
 def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:

@@ -318,6 +318,25 @@ def test_a_finished_run_stays_as_it_is(whole: Path, tmp_path: Path) -> None:
     assert results(out) == results(whole)
 
 
+def test_a_kill_in_the_last_evaluation_before_any_checkpoint_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = dataclasses.replace(
+        config_of(LANGEVIN), steps=100, checkpoint_every=1000, evaluate_every=100
+    )
+    train_config(config, out=tmp_path / "whole")
+
+    def die(run: TrainingRun) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingRun, "evaluate", die)
+        with pytest.raises(KilledError):
+            train_config(config, out=tmp_path / "run")
+    train_config(config, out=tmp_path / "run", resume=True)
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
+
+
 def flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

@@ -136,7 +136,8 @@ class M2TD3(DDPG):
         vectors, shares = state.players.adversary, state.carry.shares
         apart = jnp.abs(vectors[:, None] - vectors[None]).sum(axis=2) * self.scale
         is_near = jnp.triu(apart <= LEAST_DISTANCE, k=1).any(axis=1)
-        is_lost = is_near | (shares < LEAST_SHARE)
+        least = min(LEAST_SHARE, 0.25 / self.parameter_vectors)  # all begin with 1/n
+        is_lost = is_near | (shares < least)
         vectors = jnp.where(is_lost[:, None], self.draw(key), vectors)
         shares = jnp.where(is_lost, 1.0 / self.parameter_vectors, shares)
         return state._replace(

@@ -53,7 +53,7 @@ class Attack:
     trust_pickle: bool = False
     """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
     json: bool = False
-    """Print one JSON document: what attack.json in the folder holds."""
+    """Print one JSON document: what attack.json holds but for versions, and the folder."""
 
     def run(self) -> None:
         """Attack, and say what is known now."""

@@ -21,14 +21,11 @@ from mixedne.evaluation.handles import PolicyHandle
 from mixedne.games.attacks import Attack, AttackRules
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts import Axis, Shift
-from mixedne.shifts.channels import DrawStream, episode_generator
+from mixedne.shifts.channels import RANDOM_ATTACK, DrawStream, episode_generator
 from mixedne.shifts.registry import ATTACK
 from mixedne.tasks import Step, Task, Worlds, make_worlds
 from mixedne.tasks.gym_batch import GymnasiumWorlds
 from mixedne.tasks.task import Array, Mask
-
-RANDOM = 4
-"""The stream of an episode's random attacker; others are in ``shifts.channels``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +94,9 @@ def add_attack(grid: Grid, attacker: Any, strength: Values | None) -> Grid:
     keywords = grid.keywords
     values = found.attack.strength if strength is None else strength
     crossed = Grid([*keywords.pop("shifts"), (found.axis, values)], **keywords)
-    for value in crossed.axes[-1][1] if crossed.axes else ():
-        dataclasses.replace(found.attack, strength=value)  # refuses what is out of bounds
+    for axis, numbers in crossed.axes:
+        for value in numbers if axis.parameter == ATTACK else ():
+            dataclasses.replace(found.attack, strength=value)  # refuses what is out of bounds
     return crossed
 
 
@@ -187,7 +185,7 @@ class AttackedWorlds(Worlds):
         self._b = self._b[~done]
 
     def _start(self) -> Array:
-        generators = [episode_generator(seed, RANDOM) for seed in self.seeds]
+        generators = [episode_generator(seed, RANDOM_ATTACK) for seed in self.seeds]
         self._draws = DrawStream(generators, self._rules.box.size)
         return self._attack(self._worlds.reset())
 

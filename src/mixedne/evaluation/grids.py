@@ -212,7 +212,7 @@ def _read_axis(name: str | Axis, given: Any) -> tuple[Axis, tuple[float, ...]]:
     if axis.parameter == CUSTOM and axis.custom is None:
         raise InvalidInputError(f"{name} needs a ModelShift or a KeywordShift, in Python")
     if axis.parameter == ATTACK and axis.custom is None:
-        raise InvalidInputError(f"{name} needs an attacker: pass its file with --attack")
+        raise InvalidInputError(f"{name} needs an attacker: pass its file as attack=")
     return axis, grid_values(axis, given)
 
 

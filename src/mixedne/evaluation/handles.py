@@ -82,10 +82,10 @@ def find_policies(
     many = isinstance(what, Mapping | Sequence) and not isinstance(what, str)
     given = what.values() if isinstance(what, Mapping) else what if many else [what]
     found = [find_policy(policy, at=at, trust_pickle=trust_pickle) for policy in given]
-    if isinstance(what, Mapping):
-        return [replace(handle, name=str(name)) for name, handle in zip(what, found, strict=True)]
     if not found:
         raise InvalidInputError("there must be at least one policy")
+    if isinstance(what, Mapping):
+        return [replace(handle, name=str(name)) for name, handle in zip(what, found, strict=True)]
     return _with_distinct_names(found)
 
 
@@ -132,16 +132,17 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         return _from_stable_baselines(path, trust_pickle)
     if path.is_file() and path.suffix == ".onnx":
         return _from_onnx(path)
-    policy = load_policy(path)
+    files = [file for file in policy_files(path) if file.is_file()]
+    before, policy = _hash_files(files), load_policy(path)
     if policy.spec.attack is not None:
-        raise InvalidInputError(f"{path} is an attacker and no policy: pass it with --attack")
+        raise InvalidInputError(f"{path} is an attacker and no policy: pass it as attack=")
     run, name = run_of(path) if path.is_dir() else (None, path.stem)
-    opponent, files = None, [*policy_files(path)]
+    opponent = None
     is_game = path.is_dir() and str(policy.spec.task).startswith("pettingzoo:")
     if is_game and (path / "adversary.json").is_file():
         opponent = load_policy(path, "adversary")
         files += policy_files(path, "adversary")
-    return PolicyHandle(
+    handle = PolicyHandle(
         name=_readable(name),
         act=policy,
         provenance={} if run is None else read_provenance(run, path),
@@ -151,6 +152,9 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         path=path,
         opponent=opponent,
     )
+    if _hash_files(policy_files(path)) == before:
+        return handle
+    return _from_path(path, trust_pickle)  # a run in training has replaced them meanwhile
 
 
 def _from_zoo(path: Path) -> PolicyHandle:

@@ -4,6 +4,7 @@ The last policy lies in the folder itself, the best one in ``best/``, and those 
 checkpoints, where they are kept, in ``policies/step-…/``.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,7 +37,8 @@ def kept_name(step: int) -> str:
 
 def kept_steps(run: Path) -> dict[int, Path]:
     """The folders of the policies that are kept, by step, the oldest first."""
-    found = {int(path.name[5:]): path for path in (run / KEPT).glob("step-" + "[0-9]" * 12)}
+    files = (run / KEPT).glob(f"step-{'[0-9]' * 12}/policy.safetensors")
+    found = {int(file.parent.name[5:]): file.parent for file in files}
     return dict(sorted(found.items()))
 
 
@@ -53,7 +55,7 @@ def policy_folder(run: Path, at: str | int) -> Path:
             f"at chooses among the policies of a run folder, which {run} is not"
         )
     if at == "best":
-        if (run / BEST / "policy.json").is_file():
+        if (run / BEST / "best.json").is_file():
             return run / BEST
         raise InvalidInputError(
             f"{run} has no best policy: the run's own evaluations (evaluate_every) choose it, "
@@ -105,6 +107,8 @@ def read_provenance(run: Path, folder: Path) -> dict[str, Any]:
         strength = said.get(STRENGTHS.get(str(said.get("formulation")), "delta"))
         known = {**said, "strength": strength, "train_seed": said.get("seed")}
         return as_provenance({**known, "steps": _trained_steps(run, folder, said.get("steps"))})
+    except InvalidInputError:
+        raise
     except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{config} is damaged: it is no run's configuration") from None
 
@@ -123,5 +127,9 @@ def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
         step = last_step(run)
         return planned if step is None else step
     if folder.name == BEST:
-        return read_json(folder / "best.json", warn=False).get("step")
+        said = read_json(folder / "best.json", warn=False)
+        policy = (folder / "policy.safetensors").read_bytes()
+        digest = hashlib.sha256(policy).hexdigest()
+        # Another one's, if a kill came between the two.
+        return said.get("step") if said.get("safetensors_sha256", digest) == digest else None
     return int(folder.name[5:])

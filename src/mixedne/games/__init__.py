@@ -94,8 +94,12 @@ def parallel_env(
     if STRENGTHS.get(formulation) == "delta":
         settings = {"delta": 0.1, **settings}
     found = resolve_task(task)
+    settings = {name: tuple(x) if isinstance(x, list) else x for name, x in settings.items()}
     game = make_game(found, formulation, **settings)
     if not game.has_adversary:
-        raise InvalidInputError("without an adversary there is no game: delta must be above 0")
+        reason = "delta must be above 0"
+        if STRENGTHS.get(formulation) != "delta":
+            reason = f"the adversary of {formulation} does not act"
+        raise InvalidInputError(f"without a second player there is no game: {reason}")
     options = {} if render_mode is None else {"render_mode": render_mode}
     return ParallelGame(make_game_env(found, game, **options), found, game)

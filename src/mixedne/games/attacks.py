@@ -115,13 +115,14 @@ class AttackRules:
         """What the environment takes, in the precision of the policy's actions."""
         if self.on == "observation":
             return a
+        precision = np.result_type(a, np.float32)
         if self._game is not None:
             pushed = strength * from_unit(b, *self.box)
-            return np.concatenate([a, pushed.astype(a.dtype)], axis=-1)
+            return np.concatenate([a, pushed.astype(precision)], axis=-1)
         # Actions beyond the box, which the world would clip, must not drown the attacker's.
         own = np.where(strength > 0, np.clip(a, *self.box), a)
         mixed = (1 - strength) * own + strength * from_unit(b, *self.box)
-        return mixed.astype(a.dtype)
+        return np.asarray(mixed, precision)
 
 
 class AttackerEnv(gym.Wrapper[Any, Any, Any, Any]):

@@ -58,10 +58,14 @@ def report(
     """
     if not results:
         raise InvalidInputError("report needs at least one folder or file with results")
+    paths = [getattr(result, "path", result) for result in results]
+    for path in paths:
+        if not isinstance(path, str | Path):
+            raise InvalidInputError(f"report takes paths and runs, not {type(path).__name__}")
     check_choice("statistic", statistic, STATISTICS)
     page, folder = Path(out), None if figures is None else Path(figures)
     _check_output(page, folder, overwrite=overwrite)
-    found = collect([Path(getattr(result, "path", result)) for result in results], title)
+    found = collect(list(map(Path, paths)), title)
     write_page(found, page)
     written: list[Path] = []
     if folder is not None:

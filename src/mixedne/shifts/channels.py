@@ -18,7 +18,7 @@ Rows: TypeAlias = NDArray[np.intp] | slice
 
 ALL = slice(None)
 
-ACTION_NOISE, POLICY, OBSERVATION_NOISE, PARAMETERS = 1, 2, 3, 4
+ACTION_NOISE, POLICY, OBSERVATION_NOISE, PARAMETERS, RANDOM_ATTACK = 1, 2, 3, 4, 5
 """The streams."""
 
 _BLOCK = 64

@@ -107,7 +107,7 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     choices = itertools.product(block.agents, block.solvers, block.formulations)
     unused = [unused_fields(*each) for each in choices]
     for name, _ in block.overrides:
-        if all(name in names for names in unused):
+        if name not in block.shared and all(name in names for names in unused):
             raise InvalidInputError(
                 f"{block.place}, overrides: {name} has an effect only with {unused[0][name]}"
             )

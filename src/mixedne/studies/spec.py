@@ -54,6 +54,8 @@ class Block:
     """None takes the preset's."""
     overrides: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     """Fields of the configuration with the values that they take in turn."""
+    shared: frozenset[str] = frozenset()
+    """Those of them that the table has from the defaults, and need not use."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,7 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
         for single in ("defaults", "search"):
             if len(top.get(single, ())) > 1:
                 raise InvalidInputError(f"there can be only one [{single}] table")
-        [(_, defaults)] = top.get("defaults", [("", {})])
+        [(_, defaults)] = top.get("defaults") or [("", {})]
         return Study(
             name=name,
             about=top.get("about", ""),
@@ -208,7 +210,9 @@ def _block(file: str, place: str, own: dict[str, Any], defaults: dict[str, Any])
     overrides = dict(defaults.get("overrides", ())) | dict(own.get("overrides", ()))
     if "tasks" not in values:
         raise InvalidInputError(f"{place}: tasks are missing, e.g. tasks = ['Hopper-v5']")
-    return Block(f"{file}{place}", **{**values, "overrides": tuple(overrides.items())})
+    shared = frozenset(overrides.keys() - dict(own.get("overrides", ())).keys())
+    values |= {"overrides": tuple(overrides.items()), "shared": shared}
+    return Block(f"{file}{place}", **values)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from mixedne.errors import InvalidInputError, first_line
 from mixedne.shifts import NOMINAL, Channels, Shift
 from mixedne.shifts.model import apply_shift
 from mixedne.tasks.registry import gymnasium_env, mujoco_model, no_mujoco_warnings
-from mixedne.tasks.task import Array, Step, Task, Worlds
+from mixedne.tasks.task import Array, Mask, Step, Task, Worlds
 
 
 def make_env(
@@ -169,6 +169,18 @@ class GymnasiumWorlds(Worlds):
         for env, shift, moves in zip(self._envs, self.shifts, opponents, strict=False):
             if "opponent" in shift.keywords:
                 env.unwrapped.moves = moves  # type: ignore[attr-defined]
+
+    @property
+    def diverged(self) -> Mask:
+        """Active worlds that MuJoCo has set back to time zero, as of the batched simulator."""
+        envs: list[Any] = [self._envs[world] for world in self.active]
+        late = [
+            mujoco_model(env) is not None
+            and hasattr(env.unwrapped, "dt")
+            and env.unwrapped.data.time < (self.elapsed - 0.5) * env.unwrapped.dt
+            for env in envs
+        ]
+        return np.array(late, bool)
 
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints, in a MuJoCo task."""

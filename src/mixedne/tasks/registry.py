@@ -116,6 +116,11 @@ def task_id(task: str | EnvironmentFactory) -> str:
     return found
 
 
+def is_factory(name: str) -> bool:
+    """Whether a task is made by a function of the user's: another may come under its name."""
+    return name in _FACTORIES
+
+
 def _time_limit(name: str, factory: EnvironmentFactory) -> int | None:
     """The time limit of what a factory makes."""
     try:
@@ -140,7 +145,9 @@ def resolve_task(name: str) -> Task:
         observations, actions = _boxes(full_name, env.observation_space, env.action_space)
         stem, version, opponent = full_name, "", None
         steps: int | None = EPISODE_STEPS
-        if isinstance(world := env.unwrapped, TwoPlayerEnv):
+        world: Any = env.unwrapped
+        # An attacker's world may have such a game inside.
+        if isinstance(world, TwoPlayerEnv) and full_name.startswith(PREFIX):
             sight, moves = _boxes(full_name, world.opponent_sight, world.opponent_space)
             opponent = Opponent(sight.shape[0], moves.low.astype(float), moves.high.astype(float))
             stem = ":".join([*full_name.split(":")[:3], world.name])
@@ -160,6 +167,7 @@ def resolve_task(name: str) -> Task:
             action_high=actions.high.astype(float),
             has_model=mujoco_model(env) is not None,
             opponent=opponent,
+            factory=_FACTORIES.get(full_name),
         )
 
 

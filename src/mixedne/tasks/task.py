@@ -6,9 +6,9 @@ order, or the number of threads, to the last bit.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class Task:
     """Whether it has a MuJoCo model."""
     opponent: Opponent | None = field(default=None, compare=False)
     """The other player, in a game of two."""
+    factory: Callable[[], Any] | None = None
+    """The function of the user's that makes it; another may come under its name."""
 
     @property
     def id(self) -> str:

@@ -31,8 +31,10 @@ from mixedne.evaluation.table import concat_tables, write_table
 from mixedne.files import write_json
 from mixedne.games.attacks import Attack, AttackRules
 from mixedne.policies import Policy, save_policy
-from mixedne.shifts.sets import read_intervals
+from mixedne.progress import showing
+from mixedne.shifts.sets import read_intervals, without_files
 from mixedne.tasks import Task
+from mixedne.tasks.registry import EnvironmentFactory, task_id
 from mixedne.training.attackers import (
     attackers_world,
     learning_curve,
@@ -76,29 +78,30 @@ class AttackResult:
 
 def attack(
     policy: Any,
-    task: str | None = None,
+    task: str | EnvironmentFactory | None = None,
     *,
     on: str,
     strength: float | None = None,
     bodies: str | None = None,
     axes: str | None = None,
-    parameters: Sequence[str] | None = None,
+    parameters: str | Sequence[str] | None = None,
     points: int | None = None,
     steps: int = 20_000,
     seeds: int = 2,
-    learning_rates: Sequence[float] = LEARNING_RATES,
+    learning_rates: float | Sequence[float] = LEARNING_RATES,
     episodes: int = 20,
     seed: int = 0,
     out: str | Path | None = None,
     resume: bool = False,
     trust_pickle: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: bool | Progress = False,
 ) -> AttackResult:
     """Train attackers against a policy, and measure what the strongest leaves of its return.
 
     Args:
       policy: as :func:`mixedne.evaluate` takes one.
-      task: name of the task; not needed for policies that know theirs.
+      task: name of the task, or a function that makes its environment; not needed for policies
+        that know theirs.
       on: what is attacked: ``action``, ``force``, ``parameters`` or ``observation``.
       strength: the attacker's share δ of the action (0.1 by default); the largest force in N (the
         task's); how far parameters move in a step, as a share of their range (by default they hold
@@ -116,7 +119,7 @@ def attack(
       out: the folder; ``attacks/NAME-ON`` by default.
       resume: continue the attack in that folder.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: called now and then with the number of steps done, and of all.
+      progress: show it; or a function, called with the number of steps done, and of all.
 
     Returns:
       What was found: ``sentence``, ``summary``, a ``table`` of episodes, the folder's ``path``.
@@ -130,25 +133,34 @@ def attack(
       6
     """
     handle = find_policy(policy, trust_pickle=trust_pickle)
-    found = find_task([handle], task_name([handle], task), Grid(episodes=episodes, seed=seed))
+    if resume and handle.fingerprint is None:
+        raise InvalidInputError("only an attack on a policy in files can be resumed")
+    name = task_name([handle], None if task is None else task_id(task))
+    found = find_task([handle], name, Grid(episodes=episodes, seed=seed))
     for name, count in (("steps", steps), ("seeds", seeds)):
         check_count(name, count, at_least=1)
     check_number("seed", seed, at_least=0, at_most=2**32 - 1 - 2 - seeds)
-    if not learning_rates or len({*learning_rates}) < len(learning_rates):
+    rates = (learning_rates,) if isinstance(learning_rates, int | float) else (*learning_rates,)
+    if not rates or len({*rates}) < len(rates):
         raise InvalidInputError(f"learning_rates must be different numbers, not {learning_rates}")
-    check_number("learning_rates", [*learning_rates], above=0)
-    goal = _goal(found, on, strength, bodies, axes, parameters)
+    check_number("learning_rates", [*rates], above=0)
+    bounds = None
+    if parameters is not None:
+        words = [parameters] if isinstance(parameters, str) else parameters
+        bounds = without_files(words, found.id)
+    goal = _goal(found, on, strength, bodies, axes, bounds)
     if goal is not None and points is not None:
         raise InvalidInputError("points are those of parameters that hold for whole episodes")
     folder = _free_folder(Path(f"attacks/{handle.name}-{on}" if out is None else out), resume)
     attempt = _Attempt(handle, found, episodes, seed)
     if goal is None:
         about: dict[str, Any] = {"on": on, "strength": None}
-        told, table = _worst_point(attempt, tuple(parameters or ()), points)
+        told, table = _worst_point(attempt, bounds or (), points)
     else:
         about = goal.to_json() | {"steps": steps}
-        budget = _Budget(steps, tuple(itertools.product(learning_rates, range(seeds))))
-        told, table = _strongest(attempt, goal, budget, folder, resume, progress)
+        budget = _Budget(steps, tuple(itertools.product(rates, range(seeds))))
+        with showing(progress, f"Attack on {on}", "steps") as show:
+            told, table = _strongest(attempt, goal, budget, folder, resume, show)
     whom = {"policy": handle.name, "fingerprint": handle.label, "task": found.id}
     summary = {**whom, **about, "episodes": episodes, "seed": seed, **told}
     summary = {"format_version": FORMAT_VERSION, "sentence": _sentence(summary), **summary}
@@ -175,8 +187,9 @@ class _Attempt:
 
     def mean(self, attacker: Attacker) -> float:
         """The mean return under an attacker, by which one chooses; broken physics counts not."""
-        mean = _returns(self.measure(choosing=True, attack=attacker))["mean"]
-        return mean if math.isfinite(mean) else math.inf
+        table = self.measure(choosing=True, attack=attacker)
+        mean = _returns(table)["mean"]
+        return mean if math.isfinite(mean) and not table["diverged"].any() else math.inf
 
 
 @dataclass(frozen=True)
@@ -204,10 +217,9 @@ def _goal(
     strength: float | None,
     bodies: str | None,
     axes: str | None,
-    parameters: Sequence[str] | None,
+    parameters: tuple[str, ...] | None,
 ) -> Attack | None:
     """What an attacker is to learn; None for parameters that hold for whole episodes."""
-    bounds = None if parameters is None else tuple(parameters)
     if on == "force":
         usual = game_values("rarl", bare_name(task.id))
         bodies = bodies or usual.get("bodies")
@@ -215,7 +227,8 @@ def _goal(
         if bodies is None or strength is None:
             raise InvalidInputError(f"attacks on force need bodies and strength in {task.id}")
     given = DEFAULT_STRENGTHS.get(on, 0.0) if strength is None else strength
-    goal = Attack(on, given, bodies, axes, bounds)
+    goal = Attack(on, given, bodies, axes, parameters)
+    Attacker(goal).axis.check(goal.strength)
     AttackRules(task, goal)  # refuses what the task does not have
     return None if on == "parameters" and strength is None else goal
 
@@ -292,7 +305,11 @@ def _worst_point(
         for each in intervals
     ]
     columns = [str(axis) for axis, _ in shifts]
-    chosen_by = over_episodes(attempt.measure(choosing=True, shifts=shifts), columns)
+    broken = pl.col("diverged").any().over(columns)  # such a world shows nothing
+    choosing = attempt.measure(choosing=True, shifts=shifts).filter(~broken)
+    if choosing.is_empty():
+        raise InvalidInputError("the physics diverges in every one of these worlds")
+    chosen_by = over_episodes(choosing, columns)
     worst = chosen_by.sort("mean_return").row(0, named=True)
     grid, nominal = attempt.measure(shifts=shifts), attempt.measure()
     there = [pl.col(name) == worst[name] for name in columns]

@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 import hashlib
-import itertools
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,12 @@ STILL = 0.05
 """An attacker still improved if the last quarter of its training took more than this share of all
 that it took from the policy, and than the standard error."""
 
-_unknown = itertools.count()  # numbers of policies that cannot be recognised again
-
 
 def attackers_world(handle: PolicyHandle, task: Task, attack: Attack) -> str:
     """The name of a Gymnasium task, in this process: the world of an attacker of the policy."""
     rules, scale = AttackRules(task, attack), observation_scale(handle)
     policies = PolicyBatch([handle], [0], [0], task.id, task.action_size, stochastic=False)
-    whom = handle.fingerprint or f"unknown {next(_unknown)}"
+    whom = handle.fingerprint or secrets.token_hex(16)  # one that cannot be recognised again
     what = json.dumps([whom, task.id, attack.to_json()])
     name = f"attack/{hashlib.sha256(what.encode()).hexdigest()[:16]}-v0"
 
@@ -38,9 +36,9 @@ def attackers_world(handle: PolicyHandle, task: Task, attack: Attack) -> str:
         act = functools.partial(policies.act, np.arange(1))
         return AttackerEnv(rules, attack.strength, act, scale)
 
-    if name not in gym.registry:
-        creator: Any = make
-        gym.register(name, creator, max_episode_steps=task.max_episode_steps)
+    gym.registry.pop(name, None)  # a function of the user's may make another world now
+    creator: Any = make
+    gym.register(name, creator, max_episode_steps=task.max_episode_steps)
     return name
 
 

@@ -11,6 +11,7 @@
 """
 
 import contextlib
+import hashlib
 import re
 import shutil
 import warnings
@@ -23,7 +24,7 @@ from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.runs import BEST, KEPT, kept_name, kept_steps
 from mixedne.files import read_json, unfinished_files, write_json
-from mixedne.policies import NAMES, Policy, finish_saving, load_policy, save_policy
+from mixedne.policies import NAMES, Policy, finish_saving, load_policy, policy_files, save_policy
 from mixedne.versions import machine, versions
 
 try:
@@ -120,13 +121,16 @@ class RunFolder:
 
     @property
     def has_best(self) -> bool:
-        """Whether an evaluation has chosen a policy."""
-        return (self.path / BEST / "policy.json").is_file()
+        """Whether an evaluation has chosen a policy; its files may be lost since."""
+        return (self.path / BEST).is_dir()
 
     def write_best(self, policies: Mapping[str, Policy], step: int, mean_return: float) -> None:
         """Write the policies that are the best so far."""
         self.write_policies(policies, BEST)
-        document = {"format_version": FORMAT_VERSION, "step": step, "mean_return": mean_return}
+        policy = (self.path / BEST / "policy.safetensors").read_bytes()
+        digest = hashlib.sha256(policy).hexdigest()
+        document: dict[str, Any] = {"step": step, "mean_return": mean_return}
+        document |= {"format_version": FORMAT_VERSION, "safetensors_sha256": digest}
         write_json(self.path / BEST / "best.json", document)
 
     def keep_policies(self, policies: Mapping[str, Policy], step: int, count: int) -> None:
@@ -137,7 +141,10 @@ class RunFolder:
         # Later ones are of a run that was set back: it comes to them again.
         kept = [path for earlier, path in kept_steps(self.path).items() if earlier <= step]
         for path in kept[:-count]:
-            shutil.rmtree(path)
+            for file in (file for name in NAMES for file in policy_files(path, name)):
+                file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # results of an evaluation stay
+                path.rmdir()
 
     def _clear_up(self) -> None:
         """Remove what processes that were killed have left; what can be finished, is."""

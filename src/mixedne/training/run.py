@@ -147,9 +147,23 @@ def train(
 
         def watch(status: Status) -> bool | None:
             show(status)
-            return callback(status)
+            try:
+                return callback(status)
+            except Exception as error:
+                raise _CallbackError(error) from None
 
-        return train_config(config, out=out, resume=resume, watch=watch)
+        try:
+            return train_config(config, out=out, resume=resume, watch=watch)
+        except _CallbackError as error:
+            raise error.raised from None
+
+
+class _CallbackError(Exception):
+    """Carries what a callback has raised past what is said of failures of the run."""
+
+    def __init__(self, raised: Exception) -> None:
+        super().__init__(raised)
+        self.raised = raised
 
 
 @contextlib.contextmanager

@@ -77,8 +77,8 @@ class TrainingRun:
 
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest checkpoint that is whole, or start from nothing."""
-        was_finished = resume and self._was_finished()
         names = self._by_name(*[self.state.players] * 2)
+        was_finished = resume and self._was_finished([*names][-1])
         if was_finished and self.folder.has_policies(names):
             read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
             self._check_end_of_metrics()
@@ -109,10 +109,14 @@ class TrainingRun:
         if newest is not None and newest.step == self.config.steps:
             self._writer.check(newest.notes["metrics_size"])
 
-    def _was_finished(self) -> bool:
-        """Whether the run in the folder came to its end; its checkpoints may be gone since."""
+    def _was_finished(self, last: str) -> bool:
+        """Whether the run in the folder came to its end; its checkpoints may be gone since.
+
+        Then it has the policy that is written last: metrics come before it.
+        """
         newest = newest_step(self.folder.checkpoints)
-        if newest is None and self.folder.metrics.is_file():
+        was_saved = any(self.folder.path.glob(f"{last}.*"))
+        if newest is None and was_saved and self.folder.metrics.is_file():
             newest = max((line["step"] for line in read_metrics(self.folder.path)), default=None)
         return newest == self.config.steps
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError, check_number
-from mixedne.evaluation.attacks import add_attack
+from mixedne.evaluation.attacks import add_attack, attacker_of
 from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, whole_number
 from mixedne.evaluation.handles import PolicyHandle, find_policies
 from mixedne.evaluation.sweep import MAX_EPISODES, Case, find_task, run_chunk, warn_of_divergence
@@ -276,9 +276,11 @@ def _play(
     As in an evaluation, policies from elsewhere run by themselves.
     """
     ours = [isinstance(handle.act, Policy) for handle in handles]
-    groups: dict[int, list[int]] = {}
+    groups: dict[tuple[int, bool], list[int]] = {}
     for place, case in enumerate(cases):
-        groups.setdefault(-1 if ours[case.policy] else case.policy, []).append(place)
+        is_attacked = attacker_of(case.shift)[0] is not None
+        key = (-1 if ours[case.policy] else case.policy, is_attacked)
+        groups.setdefault(key, []).append(place)
     tiles: list[list[_Moment]] = [[] for _ in cases]
     rows: dict[int, pl.DataFrame] = {}
     for places in groups.values():

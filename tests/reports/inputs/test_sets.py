@@ -87,6 +87,15 @@ def test_the_set_is_known_by_its_points(name: str, points: int) -> None:
     assert own.select("set", "points").unique().rows() == [(name, points**2)]
 
 
+def test_other_points_of_its_axes_hide_no_set() -> None:
+    both = pl.concat([runs(points=10), runs("m2td3-2d", 10)])
+    both = both.unique([*AXES, "identity"], maintain_order=True)
+    own = set_scores(both).filter(pl.col("source").is_null())
+    assert set(own["set"]) == {"rrls-2d", "m2td3-2d"}
+    more = runs(points=10)[:1].with_columns(pl.col(AXES[0]) + 0.01)
+    assert set(set_scores(pl.concat([runs(points=10), more]))["set"]) == {"rrls-2d"}
+
+
 def test_what_is_no_set_has_no_scores() -> None:
     whole = runs()
     assert set_scores(whole.filter(pl.col(AXES[0]) == 0.1)).is_empty()

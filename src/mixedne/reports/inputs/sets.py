@@ -81,13 +81,16 @@ def _on_grid(runs: pl.DataFrame, found: UncertaintySet, task: str) -> tuple[pl.D
         return none
     there = pl.all_horizontal(pl.col(axes).is_not_null())
     rows = runs.filter(is_nominal(runs.columns, but=axes), there)
-    points = rows[str(part.uncertain[0].axis)].n_unique()
-    if points < 2:
-        return none
-    grid = {str(axis): set(values) for axis, values in found.grid(task, points)}
-    rows = rows.filter(pl.all_horizontal(pl.col(name).is_in([*grid[name]]) for name in axes))
-    size = math.prod(map(len, grid.values()))
-    return rows.filter(pl.len().over("identity") == size), size
+    first = pl.col(str(part.uncertain[0].axis)).n_unique().alias("points")
+    counts = rows.group_by("identity").agg(first)["points"].unique().sort(descending=True)
+    for points in dict.fromkeys([found.points, *(count for count in counts if count > 1)]):
+        grid = {str(axis): set(values) for axis, values in found.grid(task, points)}
+        whole = rows.filter(pl.all_horizontal(pl.col(name).is_in([*grid[name]]) for name in axes))
+        size = math.prod(map(len, grid.values()))
+        whole = whole.filter(pl.len().over("identity") == size)
+        if whole.height:
+            return whole, size
+    return none
 
 
 def _is_plain(identity: str) -> bool:
