@@ -190,7 +190,7 @@ def measure(tasks: Sequence[str]) -> UnitCosts:
             updates=15,
             evaluate_every=0,
             out=f"{place}/run",
-            watch=lambda _: times.append(time.process_time()),
+            callback=lambda _: times.append(time.process_time()),
         )
     start_seconds = time.process_time()  # since the process began
     config, task, reference = run.config, resolve_task(run.config.task), UnitCosts()

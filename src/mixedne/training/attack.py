@@ -129,8 +129,8 @@ def attack(
       >>> run = mixedne.train("InvertedPendulum-v5", steps=200, hidden=(8,), out="own")
       >>> bounds = ["mass[pole]=0.5:2"]
       >>> found = mixedne.attack(run, on="parameters", parameters=bounds, points=3, episodes=2)
-      >>> found.table.height  # three worlds
-      6
+      >>> found.table.height  # three worlds, and the nominal one
+      8
     """
     handle = find_policy(policy, trust_pickle=trust_pickle)
     if resume and handle.fingerprint is None:
