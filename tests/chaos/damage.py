@@ -180,6 +180,14 @@ def evaluate_elsewhere(family: Damage, work: Path) -> Any:
     return _answer(answer, 2) or (answer.stdout, _rows(out))
 
 
+def evaluate_best(family: Damage, work: Path) -> Any:
+    out, best = work / "table.parquet", ("--at", "best")
+    answer = command(
+        "evaluate", work / "subject", *best, *subjects.GRID, "--out", out, "--overwrite"
+    )
+    return _answer(answer, 2) or (answer.stdout, _rows(out))
+
+
 def evaluate_more(family: Damage, work: Path) -> Any:
     """Into the run's own table."""
     answer = command("evaluate", work / "subject", "--mass", "2", "--episodes", "1", "--json")
@@ -211,6 +219,7 @@ READERS: dict[str, Callable[[Damage, Path], Any]] = {
     "results (finished, study)": read_results,
     "report (finished, interrupted, study)": read_report,
     "evaluate elsewhere (finished, interrupted)": evaluate_elsewhere,
+    "evaluate --at best (finished, interrupted)": evaluate_best,
     "evaluate (finished, interrupted)": evaluate_more,
     "train --resume (finished, interrupted)": resume,
     "study (study)": repeat_study,

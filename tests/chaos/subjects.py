@@ -58,8 +58,15 @@ def make_study(file: Path, out: Path) -> None:
 
 
 def outcome(run: Path) -> dict[str, Any]:
-    """What a run gave, whatever else lies in its folder."""
-    found = {name: value for name, value in results(run).items() if name != "files"}
+    """What a run gave, whatever else lies in its folder.
+
+    Resumption does not look at ``best/`` and ``policies/``: whoever reads them notices damage.
+    """
+    found = {
+        name: value
+        for name, value in results(run).items()
+        if name != "files" and not name.startswith(("best/", "policies/"))
+    }
     return {
         name: json.loads(value) if name.endswith(".json") else value
         for name, value in found.items()

@@ -144,6 +144,7 @@ def results(out: Path) -> dict[str, Any]:
             str(path.relative_to(out)): path.read_bytes()
             for name in (*NAMES, "best")
             for path in out.rglob(f"{name}.*")
+            if path.is_file()
         },
     }
 

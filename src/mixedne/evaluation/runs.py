@@ -4,14 +4,17 @@ The last policy lies in the folder itself, the best one in ``best/``, and those 
 checkpoints, where they are kept, in ``policies/step-…/``.
 """
 
+import contextlib
 import hashlib
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
 from mixedne.files import read_json
+from mixedne.metrics import read_metrics
 from mixedne.names import STRENGTHS
 
 PROVENANCE = {
@@ -125,6 +128,10 @@ def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
     """After how many steps a run had the policy in this folder."""
     if folder.resolve() == run:
         step = last_step(run)
+        with contextlib.suppress(InvalidInputError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of older versions
+            # A finished run may have lost its last checkpoint.
+            step = planned if any(line["step"] == planned for line in read_metrics(run)) else step
         return planned if step is None else step
     if folder.name == BEST:
         said = read_json(folder / "best.json", warn=False)
