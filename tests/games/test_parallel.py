@@ -16,9 +16,9 @@ from mixedne.games import make_game, make_game_env, parallel_env
 from mixedne.policies import load_policy
 from mixedne.tasks import make_env, resolve_task
 from mixedne.training.collection import Experience
-from mixedne.training.run import Status, train_config
+from mixedne.training.run import train_config
 from probes.policies import random_policy
-from probes.runs import results
+from probes.runs import results, train_interrupted
 
 pytest.importorskip("pettingzoo", reason="needs the extra pettingzoo")
 
@@ -166,19 +166,10 @@ def test_a_game_that_is_not_zero_sum() -> None:
 
 
 def test_an_interrupted_run_ends_as_the_whole_one(tmp_path: Path) -> None:
-    whole, left = tmp_path / "whole", tmp_path / "left"
     own: dict[str, Any] = {"random_steps": 20, "normalise_observations": True}
     config = configure(DUEL, protagonist="blue", agent="td3", solver="gad", **own, **SMALL)
     assert (config.task, config.formulation, config.delta) == (f"{DUEL}:blue", "pettingzoo", None)
-    train_config(config, out=whole)
-
-    def leave(status: Status) -> None:
-        if status.step == 100:  # in the middle of an episode, after a checkpoint at 80
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        train_config(config, out=left, watch=leave)
-    train_config(config, out=left, resume=True)
+    whole, left = train_interrupted(config, tmp_path)
     assert results(left) == results(whole)
 
     agent, adversary = load_policy(whole), load_policy(whole, "adversary")

@@ -11,8 +11,8 @@ from mixedne.config.identity import from_json, identifier, run_name, to_json
 from mixedne.games import make_game_env
 from mixedne.shifts import Axis, Shift
 from mixedne.tasks import make_env, resolve_task
-from mixedne.training.run import Status, train_config
-from probes.runs import results
+from mixedne.training.run import train_config
+from probes.runs import results, train_interrupted
 
 SMALL: dict[str, Any] = {
     **{"hidden": (8,), "batch_size": 8, "collect_steps": 20, "updates": 5, "steps": 160},
@@ -86,19 +86,10 @@ def test_runs_of_before_keep_their_identity() -> None:
 
 @pytest.mark.parametrize("agent", ["ddpg", "sac"])
 def test_an_interrupted_run_ends_as_the_whole_one(agent: str, tmp_path: Path) -> None:
-    whole, left, plain = (tmp_path / name for name in ("whole", "left", "plain"))
     its = {"activation": "tanh", "random_steps": 0, "replay_size": 1000, **SMALL}
     config = configure("InvertedPendulum", agent=agent, randomise="rrls-2d", **its)
-    train_config(config, out=whole)
-
-    def leave(status: Status) -> None:
-        if status.step == 100:  # in the middle of an episode, after a checkpoint at 80
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        train_config(config, out=left, watch=leave)
-    train_config(config, out=left, resume=True)
+    whole, left = train_interrupted(config, tmp_path)
     assert results(left) == results(whole)
     if agent == "ddpg":
-        train_config(configure("InvertedPendulum", agent=agent, **its), out=plain)
-        assert results(plain) != results(whole)
+        train_config(configure("InvertedPendulum", agent=agent, **its), out=tmp_path / "plain")
+        assert results(tmp_path / "plain") != results(whole)

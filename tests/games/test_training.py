@@ -13,9 +13,8 @@ from mixedne.evaluation.handles import find_policy
 from mixedne.policies import load_policy
 from mixedne.tasks import resolve_task
 from mixedne.training.collection import Experience
-from mixedne.training.run import Status, train_config
 from probes.policies import random_policy
-from probes.runs import results
+from probes.runs import results, train_interrupted
 from probes.transitions import unpack
 
 SMALL: dict[str, Any] = {
@@ -37,17 +36,8 @@ def config_of(name: str) -> Config:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_an_interrupted_run_ends_as_the_whole_one(name: str, tmp_path: Path) -> None:
-    whole, left = tmp_path / "whole", tmp_path / "left"
     config = config_of(name)
-    train_config(config, out=whole)
-
-    def leave(status: Status) -> None:
-        if status.step == 100:  # in the middle of an episode, after a checkpoint at 80
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        train_config(config, out=left, watch=leave)
-    train_config(config, out=left, resume=True)
+    whole, left = train_interrupted(config, tmp_path)
     assert results(left) == results(whole)
 
     agent, adversary = load_policy(whole), load_policy(whole, "adversary")

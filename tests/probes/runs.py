@@ -1,5 +1,6 @@
 """Tiny training runs in processes of their own, to be killed, starved and resumed."""
 
+import contextlib
 import json
 import os
 import random
@@ -147,6 +148,24 @@ def results(out: Path) -> dict[str, Any]:
             if path.is_file()
         },
     }
+
+
+def train_interrupted(config: Config, folder: Path) -> tuple[Path, Path]:
+    """A run, and the same left in mid-episode at step 100 and resumed; their folders."""
+    from mixedne.training.run import Status, train_config
+
+    whole, left = folder / "whole", folder / "left"
+    train_config(config, out=whole)
+
+    def leave(status: Status) -> None:
+        if status.step == 100:
+            raise RuntimeError("killed")
+
+    with contextlib.suppress(RuntimeError):
+        train_config(config, out=left, watch=leave)
+        raise AssertionError("it was not left")
+    train_config(config, out=left, resume=True)
+    return whole, left
 
 
 def contents(out: Path) -> dict[str, Any]:
