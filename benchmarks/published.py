@@ -16,12 +16,10 @@ import polars as pl
 from mixedne.config import presets
 from mixedne.names import SOLVERS
 
-OUT = Path(__file__).parents[1] / "src" / "mixedne" / "reports" / "reading" / "published_data"
+OUT = Path(__file__).parents[1] / "src" / "mixedne" / "reports" / "inputs" / "published_data"
 
 METHODS = {"nr_mdp_0.1_1": 0.1, "non_robust": 0.0}
 """Of Action Robust RL: δ. Its probabilistic variants are not of this package's solvers."""
-
-"""As the second file spells them."""
 
 KEY = ["task", "agent", "solver", "delta", "sigma0", "sigma", "axis", "run"]
 

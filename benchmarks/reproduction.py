@@ -3,19 +3,17 @@
     python benchmarks/reproduction.py            # writes the tables into the page
     python benchmarks/reproduction.py --check    # exit code 1 if the page has other tables
 
-A table stands in the page between ``<!-- table: NAME -->`` and ``<!-- end -->``; the text around it
-is written by hand. Means are over training seeds with Student's 95 % interval; probabilities of
+Means are over training seeds with Student's 95 % interval; probabilities of
 improvement with a bootstrap interval. A run counts as soon as it is published.
 """
 
-import argparse
-import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from tables import Tables, arguments, markdown, number, write
 
 from mixedne import names
 from mixedne.config.config import unused_fields
@@ -66,11 +64,6 @@ def scores(table: pl.DataFrame, axis: str, key: Sequence[str] = KEY) -> pl.DataF
     return over_shifts(over_episodes(sweep(table, axis), [*key, axis]), key)
 
 
-def number(value: float, size: float) -> str:
-    """As many digits as a return of this size deserves."""
-    return f"{value:.0f}" if abs(size) >= 100 else f"{value:.1f}"
-
-
 def interval(row: dict[str, Any], name: str) -> str:
     """A mean over seeds with its interval, if there are enough seeds for one."""
     mean = row[name]
@@ -78,12 +71,6 @@ def interval(row: dict[str, Any], name: str) -> str:
         return number(mean, mean)
     ends = (number(row[f"{name}_{end}"], mean) for end in ("low", "high"))
     return f"{number(mean, mean)} ({' to '.join(ends)})"
-
-
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main_table() -> str:
@@ -231,7 +218,7 @@ def hours() -> str:
 LD, GAD, EXTRA = (f"{names.SOLVERS[s]}, δ = 0.1" for s in ("mixedne-ld", "gad", "extra-adam"))
 LD_ALONE = f"{names.SOLVERS['mixedne-ld']}, δ = 0.0"
 
-TABLES: dict[str, Callable[[], str]] = {
+TABLES: Tables = {
     "main": main_table,
     "two-player": lambda: comparison(LD, [GAD, EXTRA]),
     "one-player": lambda: comparison(LD_ALONE, [GAD, EXTRA, LD]),
@@ -241,30 +228,5 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def filled(page: str) -> str:
-    """The page with every table made anew."""
-
-    def replace(found: re.Match[str]) -> str:
-        return f"{found[1]}\n\n{TABLES[found[2]]()}\n\n<!-- end -->"
-
-    return re.sub(r"(<!-- table: ([\w-]+) -->).*?<!-- end -->", replace, page, flags=re.DOTALL)
-
-
-def main() -> int:
-    """Write the tables into the page, or say whether it has them."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    arguments = parser.parse_args()
-    before = PAGE.read_text()
-    after = filled(before)
-    if arguments.check:
-        print("the page is up to date" if before == after else "the page has other tables")
-        return int(before != after)
-    PAGE.write_text(after)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write(PAGE, TABLES, check=arguments(__doc__).parse_args().check))

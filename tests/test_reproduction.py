@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import block
 
 ROOT = Path(__file__).parents[1]
 
@@ -17,7 +18,7 @@ def script() -> dict[str, Any]:
 def test_the_tables_of_the_page_are_those_of_the_published_runs(script: dict[str, Any]) -> None:
     page = (ROOT / "docs" / "reproduction.md").read_text()
     for name, table in script["TABLES"].items():
-        assert f"<!-- table: {name} -->\n\n{table()}\n\n<!-- end -->" in page, name
+        assert block(name, table()) in page, name
 
 
 def test_the_main_table_is_plain_arithmetic(script: dict[str, Any]) -> None:
