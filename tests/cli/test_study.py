@@ -112,6 +112,7 @@ def test_an_estimate_is_measured_here(capsys: pytest.CaptureFixture[str]) -> Non
     assert 1 < json.loads(said.out)["total"]["seconds"] < 3600
 
 
+@pytest.mark.slow
 def test_a_search_chooses_reports_and_is_not_done_twice(
     laboratory: Laboratory, tmp_path: Path
 ) -> None:

@@ -52,7 +52,7 @@ def parse(arguments: Sequence[str]) -> Any:
 
 def command_class(name: str) -> Any:
     """The class of a command."""
-    module = {"quickstart": "study", "theorems": "saddle", "watch": "evaluate"}.get(name, name)
+    module = {"theorems": "saddle", "watch": "evaluate"}.get(name, name)
     return getattr(importlib.import_module(f"mixedne.cli.{module}"), name.title())
 
 

@@ -1,4 +1,4 @@
-"""``mixedne study`` and ``quickstart``: a whole experiment, and a small one with its report."""
+"""``mixedne study``: a whole experiment."""
 
 import contextlib
 import dataclasses
@@ -7,10 +7,9 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,16 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from mixedne.cli import study_tables
-from mixedne.cli.console import noted_warnings, print_json, print_table
+from mixedne.cli.console import noted_warnings, print_json
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 from mixedne.progress import duration
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from mixedne.studies.folder import StudyFolder
-    from mixedne.studies.plan import PlannedRun
     from mixedne.studies.scheduler import Executor, Outcome
     from mixedne.studies.spec import Study as Spec
 
@@ -183,76 +179,6 @@ class Study:
             done = outcome.total - len(outcome.failed)
             note(f"{done} of {outcome.total} runs are in {folder.runs}")
         raise_failures(spec, folder, outcome)
-
-
-@dataclass(frozen=True)
-class Quickstart:
-    """Train a pendulum three ways, robust or not, change its mass, and compare."""
-
-    out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """The folder for the results; by default a new one named quickstart, quickstart-2, …
-    An earlier quickstart in the folder is resumed."""
-    seeds: int = 3
-    """Runs of each kind."""
-    steps: int = 40_000
-    """Environment steps of each run."""
-    workers: Count = None
-    """Runs at a time; by default one for each core."""
-
-    def run(self) -> None:
-        """Train, evaluate, write the report and print a summary."""
-        check_number("seeds", self.seeds, at_least=1)
-        check_number("steps", self.steps, at_least=1)
-        check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
-
-        from mixedne.studies.folder import StudyFolder
-        from mixedne.studies.local import LocalExecutor
-        from mixedne.studies.results import results
-        from mixedne.studies.scheduler import run_study
-        from mixedne.studies.spec import find_study
-
-        spec = find_study("quickstart").select(seeds=self.seeds, steps=self.steps)
-        new = (Path(f"quickstart-{number}".removesuffix("-1")) for number in count(1))
-        folder = StudyFolder(self.out or next(path for path in new if not path.exists()))
-        out = shlex.quote(str(folder.path))
-        command = f"quickstart --seeds {self.seeds} --steps {self.steps} --out {out}"
-        with in_foreground(resume=f"mixedne {command}"):
-            outcome = run_study(
-                spec,
-                folder,
-                partial(LocalExecutor, folder, folder.log(spec.name), self.workers),
-                retries=1,
-                command=f"mixedne study {command}",
-                display=study_tables.show_progress,
-                log=note,
-            )
-        raise_failures(spec, folder, outcome)
-
-        from mixedne.reports.inputs.collect import collect
-        from mixedne.reports.page import write_page
-
-        report = folder.path / "report.html"
-        title = "Quickstart: InvertedPendulum-v5 three ways"
-        write_page(collect([folder.path], title=title), report)
-        _print_summary(outcome.runs, results(folder.path, study=spec.name))
-        note(f"The runs are in {folder.runs}")
-        note(f"The report is {report}: open it in a browser")
-
-
-def _print_summary(runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
-    """One row for each method: mean over runs, and the lowest run, at some masses."""
-    from mixedne.evaluation.statistics import seed_means
-    from mixedne.names import SOLVERS
-
-    means, rows, masses = seed_means(table), [], (0.5, 1.0, 4.0, 16.0)
-    for solver, delta in dict.fromkeys((r.fields["solver"], r.fields["delta"]) for r in runs):
-        cells = [f"{SOLVERS[solver]}, {'two players' if delta else 'one player'}"]
-        for mass in masses:
-            returns = means.filter(solver=solver, delta=delta, mass=mass)["mean_return"].to_numpy()
-            cells.append(f"{returns.mean():.0f} ({returns.min():.0f})")
-        rows.append(cells)
-    title = f"Return on {table['task'][0]} by mass: mean over runs (and the lowest run)"
-    print_table(title, ["trained with", *(f"mass × {mass:g}" for mass in masses)], rows)
 
 
 @contextlib.contextmanager
