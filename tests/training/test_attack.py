@@ -106,7 +106,7 @@ def test_an_attack_is_resumed_and_ends_the_same(
 
 def test_parameters_that_hold_for_an_episode(tmp_path: Path) -> None:
     """The worst point of a grid: the heaviest block."""
-    bounds = ["mass[block]=0.5:2"]
+    bounds = ["mass[block]=0.5:2.0"]
     grid: dict[str, Any] = {"parameters": bounds, "points": 4, "episodes": 2}
     found = attack(best, SLIDER, on="parameters", **grid, out=tmp_path / "a")
     returns = {who: told["mean"] for who, told in found.summary["returns"].items()}
@@ -120,6 +120,50 @@ def test_parameters_that_hold_for_an_episode(tmp_path: Path) -> None:
     assert "the worst of 4 points" in found.sentence
 
 
+def test_a_set_of_ones_own_is_kept_as_its_intervals(tmp_path: Path) -> None:
+    """Its file may change, or be lost, before the attack is read again."""
+    own = tmp_path / "own.toml"
+    own.write_text(f'[tasks."{SLIDER}"]\n"mass[block]" = [0.5, 2.0]\n')
+    found = attack(best, SLIDER, on="parameters", parameters=str(own), points=2, out=tmp_path / "a")
+    assert [*found.summary["parameters"]] == ["mass[block]=0.5:2.0"]
+
+
+@pytest.mark.slow
+def test_cma_es_finds_the_worst_world(tmp_path: Path) -> None:
+    """The heaviest block with the weakest motor; the same world with the same seed."""
+    pytest.importorskip("cma")
+    bounds = ["mass[block]=0.5:2", "actuator-strength=0.5:2"]
+    search: dict[str, Any] = {"parameters": bounds, "worlds": 60, "episodes": 1}
+    state = np.random.get_state(legacy=False)["state"]["key"].tolist()
+    found = attack(best, SLIDER, on="parameters", **search, out=tmp_path / "a")
+    assert np.random.get_state(legacy=False)["state"]["key"].tolist() == state
+    assert found.summary["worst"] == {
+        "mass[block]": pytest.approx(2, rel=0.02),
+        "actuator-strength": pytest.approx(0.5, rel=0.02),
+    }
+    returns = {who: told["mean"] for who, told in found.summary["returns"].items()}
+    assert returns["none"] == pytest.approx(1)
+    assert returns["attacker"] == pytest.approx(0.25, rel=0.05)  # s / k
+    assert returns["attacker"] < returns["random"]
+    assert found.summary["points"] == 60
+    assert "the worst of 60 worlds that CMA-ES tried" in found.sentence
+    again = attack(best, SLIDER, on="parameters", **search, out=tmp_path / "b")
+    assert again.summary == found.summary
+
+
+def test_no_attacker_is_called_stronger_than_no_attack(tmp_path: Path) -> None:
+    """Of a policy that is as bad as can be: what an attacker leaves is then more, and no bound."""
+    budget: dict[str, Any] = {"steps": 30, "seeds": 1, "learning_rates": 1e-3, "episodes": 2}
+    found = attack(
+        lambda s: -best(s), TWO_PLAYER, on="action", strength=0.2, **budget, out=tmp_path / "a"
+    )
+    returns = {who: told["mean"] for who, told in found.summary["returns"].items()}
+    assert returns["none"] < min(returns["random"], returns["attacker"])
+    assert found.summary["strongest"] == "none"
+    assert f"mean return {returns['none']:.1f}" in found.sentence
+    assert "no attacker was stronger than no attack" in found.sentence
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -131,6 +175,8 @@ def test_parameters_that_hold_for_an_episode(tmp_path: Path) -> None:
         (["--on", "action", "--strength", 1.5], "at most 1"),
         (["--on", "action", "--bodies", "torso"], "only in attacks on force"),
         (["--on", "action", "--points", 3], "points are those"),
+        (["--on", "action", "--worlds", 3], "worlds are those"),
+        (["--on", "parameters", "--parameters", "mass=1:2", "--worlds", 9], "two parameters"),
         (["--on", "action", "--steps", 0], "steps must be"),
         (["--on", "action", "--learning-rates", 0], "above 0"),
         (["--on", "action", "--learning-rates", 0.1, 0.1], "different numbers"),

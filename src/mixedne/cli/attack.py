@@ -36,6 +36,8 @@ class Attack:
     """What is changed and within which bounds: 'mass[torso]=0.5:2' 'gravity:abs=8:12'."""
     points: Annotated[int | None, arg(metavar="N")] = None
     """Points on each axis of the grid, for parameters that hold for whole episodes."""
+    worlds: Annotated[int | None, arg(metavar="N")] = None
+    """Worlds that CMA-ES tries instead of a grid; 200 with more than three parameters."""
     steps: int = 20_000
     """Environment steps of each attacker."""
     seeds: int = 2

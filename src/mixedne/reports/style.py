@@ -89,8 +89,8 @@ def agent_words(agent: str | None) -> str:
 
 
 def delta_words(delta: float | None) -> str:
-    """E.g. δ = 0.1."""
-    return "δ not known" if delta is None else f"δ = {delta:g}"
+    """E.g. δ = 0.1; a policy from elsewhere has none, nor one trained in a game without it."""
+    return "no δ" if delta is None else f"δ = {delta:g}"
 
 
 def game_words(agent: str | None, delta: float | None) -> str:
@@ -125,12 +125,14 @@ def list_words(words: Iterable[str]) -> str:
 
 def short_axis(name: str) -> str:
     """What is shifted, in a word."""
+    if name.startswith("attack[") and name.endswith("]"):
+        return f"attack on {name[7:-1]}"
     return "ρ" if name == "rho" else name
 
 
 def method_name(agent: str | None, delta: float | None) -> str:
     """An agent and a share of the adversary in a file's name, e.g. ddpg-delta0.1."""
-    return f"{agent or 'unknown'}-delta{'unknown' if delta is None else f'{delta:g}'}"
+    return f"{agent or 'unknown'}-{'nodelta' if delta is None else f'delta{delta:g}'}"
 
 
 def safe_name(*parts: str) -> str:

@@ -129,6 +129,17 @@ SETS: Schema = {
 """Scores on uncertainty sets; ``…_score`` is (value − TD3) / |M2TD3 − TD3| of one's own runs."""
 
 
+ATTACKS: Schema = {
+    **_columns(pl.String, "task attack method"),
+    "strength": pl.Float64,
+    # Mean returns over training seeds: without attack, at random, under the strongest attacker.
+    **_columns(pl.Float64, "none none_low none_high random random_low random_high"),
+    **_columns(pl.Float64, "attacker attacker_low attacker_high"),
+    "seeds": pl.Int64,
+}
+"""Returns of attacked policies."""
+
+
 def where(table: pl.DataFrame, **values: object) -> pl.DataFrame:
     """The rows with these values; null equals null."""
     return table.filter(*(pl.col(name).eq_missing(pl.lit(it)) for name, it in values.items()))
@@ -171,6 +182,7 @@ class Report:
     searches: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SEARCHES))
     published: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PUBLISHED))
     sets: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SETS))
+    attacks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ATTACKS))
     saddle: pl.DataFrame | None = None
     """Paths of the case study, as ``mixedne saddle`` writes them."""
     runs: pl.DataFrame | None = None

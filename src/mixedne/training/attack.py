@@ -5,17 +5,15 @@ The policy and its task become a world in which the attacker is the only agent a
 for each seed and learning rate. The strongest on episodes of their own is kept, and measured on
 others, beside a random attacker and no attack. What comes out is an upper bound on the worst case.
 
-Parameters that hold for whole episodes need no learning: the worst point of a grid is taken.
+Parameters that hold for whole episodes need no learning: ``worst_world`` finds them.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from mixedne.config import configure
@@ -24,15 +22,15 @@ from mixedne.config.presets import game_values
 from mixedne.errors import InvalidInputError, check_count, check_number
 from mixedne.evaluation.attacks import Attacker
 from mixedne.evaluation.grids import Grid
-from mixedne.evaluation.handles import PolicyHandle, find_policy
-from mixedne.evaluation.statistics import over_episodes, shift_columns
-from mixedne.evaluation.sweep import evaluate, find_task, task_name
+from mixedne.evaluation.handles import find_policy
+from mixedne.evaluation.sets import warn_of_sets
+from mixedne.evaluation.sweep import find_task, task_name
 from mixedne.evaluation.table import concat_tables, write_table
 from mixedne.files import write_json
 from mixedne.games.attacks import Attack, AttackRules
 from mixedne.policies import Policy, save_policy
 from mixedne.progress import showing
-from mixedne.shifts.sets import read_intervals, without_files
+from mixedne.shifts.sets import without_files
 from mixedne.tasks import Task
 from mixedne.tasks.registry import EnvironmentFactory, task_id
 from mixedne.training.attackers import (
@@ -42,7 +40,9 @@ from mixedne.training.attackers import (
     still_improved,
     trained_attacker,
 )
+from mixedne.training.attempt import Attempt, returns_of
 from mixedne.training.run import Status, train_config
+from mixedne.training.worst_world import worst_world
 from mixedne.versions import versions
 
 FORMAT_VERSION = 1
@@ -52,9 +52,6 @@ DEFAULT_STRENGTHS = {"action": 0.1, "observation": 0.1}
 """By default; forces have the task's, and parameters hold for an episode."""
 
 LEARNING_RATES = (1e-3, 3e-4)
-
-MAX_POINTS = 130
-"""About so many points has a grid of parameters by default."""
 
 Progress = Callable[[int, int], None]
 
@@ -86,6 +83,7 @@ def attack(
     axes: str | None = None,
     parameters: str | Sequence[str] | None = None,
     points: int | None = None,
+    worlds: int | None = None,
     steps: int = 20_000,
     seeds: int = 2,
     learning_rates: float | Sequence[float] = LEARNING_RATES,
@@ -111,6 +109,7 @@ def attack(
       axes: along which they are pushed, as ``"xz"``.
       parameters: what is changed and within which bounds: ``["mass[torso]=0.5:2"]``.
       points: on each axis of the grid, for parameters that hold for whole episodes.
+      worlds: that CMA-ES tries instead of a grid; 200 by default with more than three parameters.
       steps: of the environment, for each attacker.
       seeds: attackers of each learning rate.
       learning_rates: of the attackers.
@@ -148,14 +147,17 @@ def attack(
     if parameters is not None:
         words = [parameters] if isinstance(parameters, str) else parameters
         bounds = without_files(words, found.id)
+        warn_of_sets(bounds, found.id)
     goal = _goal(found, on, strength, bodies, axes, bounds)
-    if goal is not None and points is not None:
-        raise InvalidInputError("points are those of parameters that hold for whole episodes")
+    for name, given in (("points", points), ("worlds", worlds)):
+        if goal is not None and given is not None:
+            raise InvalidInputError(f"{name} are those of parameters that hold for whole episodes")
     folder = _free_folder(Path(f"attacks/{handle.name}-{on}" if out is None else out), resume)
-    attempt = _Attempt(handle, found, episodes, seed)
+    attempt = Attempt(handle, found, episodes, seed)
     if goal is None:
         about: dict[str, Any] = {"on": on, "strength": None}
-        told, table = _worst_point(attempt, bounds or (), points)
+        with showing(progress, f"Attack on {on}", "worlds") as show:
+            told, table = worst_world(attempt, bounds or (), points, worlds, show)
     else:
         about = goal.to_json() | {"steps": steps}
         budget = _Budget(steps, tuple(itertools.product(rates, range(seeds))))
@@ -172,27 +174,6 @@ def attack(
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    """The policy that is attacked, and the episodes in which it is measured."""
-
-    handle: PolicyHandle
-    task: Task
-    episodes: int
-    seed: int
-
-    def measure(self, *, choosing: bool = False, **options: Any) -> pl.DataFrame:
-        """Episodes of the policy: those that are reported, or those by which one chooses."""
-        seed = self.seed + 1 if choosing else self.seed
-        return evaluate(self.handle, self.task.id, episodes=self.episodes, seed=seed, **options)
-
-    def mean(self, attacker: Attacker) -> float:
-        """The mean return under an attacker, by which one chooses; broken physics counts not."""
-        table = self.measure(choosing=True, attack=attacker)
-        mean = _returns(table)["mean"]
-        return mean if math.isfinite(mean) and not table["diverged"].any() else math.inf
-
-
-@dataclass(frozen=True)
 class _Budget:
     """How many attackers are trained, and how long."""
 
@@ -203,12 +184,6 @@ class _Budget:
     @property
     def total(self) -> int:
         return self.steps * len(self.ways)
-
-
-def _returns(table: pl.DataFrame) -> dict[str, float]:
-    """Mean, deviation and worst return of all episodes in a table."""
-    row = over_episodes(table, ["run"]).row(0, named=True)
-    return {name: row[f"{name}_return"] for name in ("mean", "std", "worst")}
 
 
 def _goal(
@@ -245,7 +220,7 @@ def _free_folder(folder: Path, resume: bool) -> Path:
 
 
 def _strongest(
-    attempt: _Attempt,
+    attempt: Attempt,
     goal: Attack,
     budget: _Budget,
     folder: Path,
@@ -277,54 +252,19 @@ def _strongest(
         "random": attempt.measure(attack=at_random),
         "attacker": attempt.measure(attack=attacker),
     }
-    returns = {name: _returns(table) for name, table in tables.items()}
+    returns = {name: returns_of(table) for name, table in tables.items()}
     taken = returns["none"]["mean"] - returns["attacker"]["mean"]
-    is_learned = tried[best]["chosen_by"] <= attempt.mean(at_random)
+    rivals = {"attacker": tried[best]["chosen_by"], "random": attempt.mean(at_random)}
+    if goal.on != "parameters":  # there the nominal world may be out of bounds
+        rivals["none"] = attempt.mean()
     told = {
         "returns": returns,
-        "strongest": "attacker" if is_learned else "random",
+        "strongest": min(rivals, key=lambda name: rivals[name]),
         "still_improved": still_improved(tried[best]["curve"], taken),
         "kept": tried[best]["run"],
         "attackers": tried,
     }
     return told, concat_tables(tables.values())
-
-
-def _worst_point(
-    attempt: _Attempt, parameters: tuple[str, ...], points: int | None
-) -> tuple[dict[str, Any], pl.DataFrame]:
-    """The worst point of a grid of parameters: what there is to tell, and the episodes."""
-    intervals = read_intervals("parameters", parameters, attempt.task.id)
-    free = [interval for interval in intervals if interval.low < interval.high]
-    count = (
-        max(2, min(11, int(MAX_POINTS ** (1 / max(1, len(free)))))) if points is None else points
-    )
-    check_count("points", count, at_least=2)
-    shifts = [
-        (each.axis, np.linspace(each.low, each.high, count if each in free else 1))
-        for each in intervals
-    ]
-    columns = [str(axis) for axis, _ in shifts]
-    broken = pl.col("diverged").any().over(columns)  # such a world shows nothing
-    choosing = attempt.measure(choosing=True, shifts=shifts).filter(~broken)
-    if choosing.is_empty():
-        raise InvalidInputError("the physics diverges in every one of these worlds")
-    chosen_by = over_episodes(choosing, columns)
-    worst = chosen_by.sort("mean_return").row(0, named=True)
-    grid, nominal = attempt.measure(shifts=shifts), attempt.measure()
-    there = [pl.col(name) == worst[name] for name in columns]
-    tables = {"none": nominal, "random": grid, "attacker": grid.filter(*there)}
-    told = {
-        "parameters": parameters,
-        "points": count ** len(free),
-        "worst": {name: worst[name] for name in columns},
-        "returns": {name: _returns(table) for name, table in tables.items()},
-        "strongest": "attacker",
-        "still_improved": None,
-    }
-    table = concat_tables([nominal, grid])
-    key = [*shift_columns(table.columns), "episode"]
-    return told, table.unique(key, keep="first", maintain_order=True)
 
 
 def _sentence(summary: Mapping[str, Any]) -> str:
@@ -339,9 +279,13 @@ def _sentence(summary: Mapping[str, Any]) -> str:
     )
     if strength is None:
         where = ", ".join(f"{name} {value:g}" for name, value in summary["worst"].items())
-        return f"{words}, and the worst of {summary['points']} points of a grid, at {where}"
-    if summary["strongest"] == "random":
-        return f"{words}, and no attacker was as strong as the random one: give them more steps"
+        tried = {"grid": "points of a grid", "cma-es": "worlds that CMA-ES tried"}
+        of = f"{summary['points']} {tried[summary['search']]}"
+        return f"{words}, and the worst of {of}, at {where}"
+    if summary["strongest"] != "attacker":
+        control = {"random": "as strong as the random one", "none": "stronger than no attack"}
+        how = control[summary["strongest"]]
+        return f"{words}, and no attacker was {how}: give them more steps"
     doubts = {
         True: ", and the attacker still improved when it stopped",
         None: ", and the training was too short to tell whether the attacker still improved",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+import pytest
 from matplotlib.text import Text
 
 from mixedne.reports import tables
@@ -43,6 +44,7 @@ def test_files_are_pictures_and_vectors_and_the_same_again(
     assert [it.read_bytes() for it in again] == [it.read_bytes() for it in written[:2]]
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_names(report: tables.Report, tmp_path: Path) -> None:
     tasks = ["../x", "..-X", "<script>$\\frac$" + 300 * "a"]
     folder = tmp_path / "in" / "here"

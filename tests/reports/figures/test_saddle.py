@@ -25,6 +25,7 @@ def paths() -> pl.DataFrame:
     return tables.paths(runs, seeds=2)
 
 
+@pytest.mark.slow
 def test_every_objective_gets_a_picture_and_a_vector_file(
     paths: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -39,6 +40,7 @@ def test_every_objective_gets_a_picture_and_a_vector_file(
             assert path.read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_figures_are_reproducible(paths: pl.DataFrame, tmp_path: Path) -> None:
     paths = paths.filter(pl.col("objective") == "x2y2")
     first = [path.read_bytes() for path in saddle.write_figures(paths, tmp_path / "a")]

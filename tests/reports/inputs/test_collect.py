@@ -371,6 +371,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(where=st.sampled_from(["config", "metrics", "plan", "chosen"]), junk=JUNK, data=st.data())
 def test_no_junk_in_a_strangers_files_stops_a_report(

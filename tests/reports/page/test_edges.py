@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib.image
 import numpy as np
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from mixedne.reports import page
@@ -65,6 +66,7 @@ def test_pictures_are_not_blank_and_follow_the_dark(view: Opener) -> None:
     assert light.min() > 0.94
 
 
+@pytest.mark.slow
 def test_a_phone_never_scrolls_sideways(view: Opener) -> None:
     opened = view(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     opened.show_all()
@@ -112,6 +114,7 @@ def test_missing_parts_are_named_and_films_shown(view: Opener, tmp_path: Path) -
         "sweeps": none.sweeps,
         "maps": none.maps,
         "sets": none.sets,
+        "attacks": none.attacks,
         "saddle": None,
     }
     part = replace(REPORT, **lacking, videos=videos)
@@ -122,9 +125,13 @@ def test_missing_parts_are_named_and_films_shown(view: Opener, tmp_path: Path) -
         "Return against the shift",
         "Two shifts at once",
         "Uncertainty sets",
+        "Attacks",
         "Case study: a game of two numbers",
     ]
-    commands = ("evaluate RUN --mass paper", "--noise paper-heatmap", "--set rrls-2d", "saddle")
+    commands = (
+        *("evaluate RUN --mass paper", "--noise paper-heatmap", "--set rrls-2d"),
+        *("attack RUN --on action", "saddle"),
+    )
     for line, command in zip(lines, commands, strict=True):
         assert command in line
     assert opened.page.locator("#sweep, #maps, #saddle").count() == 0
@@ -145,6 +152,7 @@ def test_a_case_study_alone_needs_no_selectors(view: Opener, tmp_path: Path) -> 
     assert copy.inner_text() == "Copied"
 
 
+@pytest.mark.slow
 def test_one_seed_and_numbers_that_are_none(view: Opener, tmp_path: Path) -> None:
     broken = (pl.col("x") == 0.5) & (pl.col("label") == "GAD")
     single: dict[str, Any] = {
@@ -229,6 +237,7 @@ def _renamed(report: Report, tasks: dict[str, str], labels: dict[str, str]) -> R
     return replace(report, **names)
 
 
+@pytest.mark.slow
 def test_the_papers_whole_study_fits_and_opens(view: Opener, tmp_path: Path) -> None:
     large = large_report()
     assert (large.sweeps.height, large.maps.height) == (16_128, 139_392)
@@ -245,6 +254,7 @@ def test_the_papers_whole_study_fits_and_opens(view: Opener, tmp_path: Path) -> 
     opened.page.wait_for_selector("#learning[data-state=drawn]")  # it is out of view
 
 
+@pytest.mark.slow
 def test_large_films_and_runs_are_left_out_and_named(
     view: Opener, tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -280,6 +290,23 @@ def test_methods_of_one_solver_are_told_apart(view: Opener, tmp_path: Path) -> N
     assert next(look[1] for look in looks if look[0] == "GAD") == "#D55E00"
 
 
+def test_a_game_without_a_share_of_the_action_has_no_delta(view: Opener, tmp_path: Path) -> None:
+    chosen = (pl.col("solver") == "gad") & (pl.col("agent") == "ddpg") & (pl.col("delta") == 0.1)
+    game = {"label": pl.lit("GAD, adversarial parameters"), "delta": pl.lit(None, pl.Float64)}
+    sweeps, summary = (
+        pl.concat([frame, frame.filter(chosen).with_columns(**game)])
+        for frame in (REPORT.sweeps, REPORT.summary)
+    )
+    write_page(replace(REPORT, sweeps=sweeps, summary=summary), tmp_path / "page.html")
+    opened = view("#compare=every", path=tmp_path / "page.html")
+    names = [x["name"] for x in opened.traces("sweep", "#plot-sweep", "curve")]
+    assert "GAD, adversarial parameters" in names
+    assert "GAD, δ = 0.1" in names
+    assert "null" not in opened.text("main")
+    assert "not known" not in opened.text("body")
+
+
+@pytest.mark.slow
 def test_wide_bands_do_not_flatten_the_curves(view: Opener, tmp_path: Path) -> None:
     wide = REPORT.sweeps.with_columns(low=pl.col("value") - 1e5, high=pl.col("value") + 1e5)
     write_page(Report(sweeps=wide), tmp_path / "page.html")

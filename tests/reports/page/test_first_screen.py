@@ -40,7 +40,10 @@ def _box(opened: View, selector: str) -> dict[str, float]:
     return dict(box)
 
 
-@pytest.mark.parametrize("screen", [LAPTOP, PHONE], ids=["laptop", "phone"])
+@pytest.mark.parametrize(
+    "screen",
+    [pytest.param(LAPTOP, id="laptop"), pytest.param(PHONE, id="phone", marks=pytest.mark.slow)],
+)
 def test_the_verdict_the_table_and_a_figure_are_on_the_first_screen(
     view: Opener, four_ways: Path, screen: dict[str, Any]
 ) -> None:
@@ -107,6 +110,7 @@ def test_two_seeds_are_two_thin_lines_and_no_interval(view: Opener, four_ways: P
     assert opened.traces("learning", "#plot-learning", "run") != []
 
 
+@pytest.mark.slow
 def test_published_curves_that_would_flatten_the_view_start_switched_off(
     view: Opener, tmp_path: Path
 ) -> None:
@@ -122,6 +126,7 @@ def test_published_curves_that_would_flatten_the_view_start_switched_off(
     assert len(opened.traces("sweep", "#plot-sweep", "published")) == 1
 
 
+@pytest.mark.slow
 def test_factors_have_a_logarithmic_axis_and_probabilities_have_not(
     view: Opener, tmp_path: Path
 ) -> None:

@@ -249,6 +249,16 @@ def test_scores_on_sets_beside_published_ones(view: Opener) -> None:
     assert "Powers of ten were inferred" in opened.text("#sets .notes")
 
 
+def test_who_was_attacked_how(view: Opener) -> None:
+    opened = view()
+    opened.show("attacks")
+    assert opened.text("#attacks h3") == "Hopper-v5, attack on force torso, strength 3"
+    cells = [row.split("\t") for row in opened.page.locator("#attacks tr").all_inner_texts()]
+    hit = ["800 [700, 900]", "790", "200.5 [150, 251]", "25 %", "3"]
+    assert cells[1] == ["TD3, GAD, δ = 0", *hit]
+    assert cells[2] == ["mine", "50", "", "−5", "nothing", "1"]
+
+
 def test_the_table_says_what_is_told_apart_and_sorts(view: Opener) -> None:
     opened = view()
     opened.show("table")

@@ -10,6 +10,7 @@ import polars as pl
 from mixedne.errors import InvalidInputError, parse_json
 from mixedne.reports import style
 from mixedne.reports.inputs import numbers
+from mixedne.reports.inputs.attacks import attack_returns
 from mixedne.reports.inputs.files import Inputs, PlanInput, find, readable
 from mixedne.reports.inputs.methods import train_commands
 from mixedne.reports.inputs.published import published
@@ -45,6 +46,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
         searches=searches(inputs),
         published=published(runs["task"].unique(maintain_order=True)),
         sets=set_scores(runs),
+        attacks=attack_returns(runs),
         saddle=saddle,
         runs=runs.drop("identity", "versions") if runs.height else None,
         videos=tuple(map(_video, dict.fromkeys(inputs.videos))),

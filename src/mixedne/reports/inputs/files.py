@@ -16,7 +16,7 @@ from polars.exceptions import PanicException
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.table import SCHEMA, is_current, read_run_table, read_table
-from mixedne.files import read_json
+from mixedne.files import digest, finished_digest, read_json
 from mixedne.reports.inputs import methods
 from mixedne.shifts import PARAMETERS, shift_axes
 
@@ -124,6 +124,8 @@ def _find_config(path: Path, found: Inputs) -> bool:
         config = read_json(path / "config.json", warn=False)
         if config.get("kind") == "saddle":
             found.saddles[path] = config
+        elif finished_digest(path, "config.json") not in (None, digest(path / "config.json")):
+            found.problems.append(f"{name} has the config.json of another run and is left out.")
         elif "agent" in config and methods.is_sensible(config):
             found.runs.setdefault(path.resolve(), config)
             found.videos += sorted(path.glob("*.mp4"))

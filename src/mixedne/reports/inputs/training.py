@@ -10,6 +10,7 @@ import polars as pl
 from mixedne.config.identity import settings_in_words
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
+from mixedne.files import finished_digest
 from mixedne.metrics import read_metrics
 from mixedne.names import CHOICES
 from mixedne.reports.inputs import methods
@@ -32,9 +33,12 @@ def learning(inputs: Inputs, labels: Mapping[str, str]) -> tuple[pl.DataFrame, p
     parts: dict[str, pl.DataFrame] = {}
     for folder, config in inputs.reported.items():
         identity, name = methods.identity(config), readable(folder.name)
-        if identity in parts or not (folder / "metrics.jsonl").exists():
+        is_known = finished_digest(folder, "metrics.jsonl") is not None
+        if identity in parts or not (is_known or (folder / "metrics.jsonl").exists()):
             continue
-        with inputs.noting(f"{name}/metrics.jsonl is damaged: its learning curve is left out."):
+        with inputs.noting(
+            f"{name}/metrics.jsonl is damaged or lost: its learning curve is left out."
+        ):
             named = {name: config.get(name) for name in TRAINED} | {"label": labels[identity]}
             parts[identity] = _points([*_lines(folder)], config.get("steps")).with_columns(
                 *(pl.lit(value, TRAINED[name]).alias(name) for name, value in named.items()),

@@ -37,6 +37,7 @@ SCRIPTS = tuple(
             "maps",
             "overview",
             "sets",
+            "attacks",
             "learning",
             "saddle",
             "searches",
@@ -77,6 +78,7 @@ def render(report: Report) -> str:
         "searches": report.searches,
         "published": report.published,
         "sets": report.sets,
+        "attacks": report.attacks,
         **thinned(report.saddle),
     }
     embedded = _within_limit(report.videos)

@@ -13,7 +13,7 @@ const SELECTORS = {
 
 const WORDS = {
   agent: agentName,
-  delta: (value) => (value === null ? "not known" : String(value)),
+  delta: (value) => (value === null ? "none" : String(value)),
   axis: axisName,
   statistic: (value) => meta.statistics[value] ?? value,
   compare: (value) => COMPARISONS[value],
@@ -115,7 +115,7 @@ function contents(all) {
 }
 
 const BUILDERS = [
-  tableSection, sweepSection, mapsSection, overviewSection, setsSection, learningSection, saddleSection,
+  tableSection, sweepSection, mapsSection, overviewSection, setsSection, attacksSection, learningSection, saddleSection,
   searchesSection, videosSection, absentSection, provenanceSection, downloadSection,
 ];
 

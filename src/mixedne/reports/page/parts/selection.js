@@ -164,13 +164,14 @@ function solverLook(solver) {
   return meta.styles.solvers.find((x) => x.solver === solver);
 }
 
-/** SAC has no δ. */
+/** SAC has no δ, nor have games whose adversary has no share of the action. */
 function hasSeveralDeltas(rows) {
   return unique(rows.filter((x) => x.agent !== "sac").map((x) => x.delta)).length > 1;
 }
 
 function methodName(row, withDelta) {
-  return withDelta && row.agent !== "sac" ? `${row.label}, δ = ${row.delta}` : row.label;
+  const hasDelta = row.agent !== "sac" && row.delta !== null;
+  return withDelta && hasDelta ? `${row.label}, δ = ${row.delta}` : row.label;
 }
 
 /** Keep a choice within what is there. */

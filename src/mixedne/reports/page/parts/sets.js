@@ -29,20 +29,11 @@ function setsSection() {
     "The lowest of the mean returns at the points of a set, and their average; 95 % intervals over training seeds in brackets. Normalised: (value − TD3) / |M2TD3 − TD3|, of one's own runs.");
   const rows = table("sets").where({});
   const tables = [...groupBy(rows, (row) => `${row.task}, ${row.set}, ${row.points} points`)];
-  for (const [caption, own] of tables) section.body.append(element("h3", {}, caption), setTable(caption, own));
+  for (const [caption, own] of tables) section.body.append(element("h3", {}, caption), plainTable(caption, SET_COLUMNS, own));
   if (rows.some((row) => row.source !== null)) {
     section.body.append(element("div", { class: "notes" }, element("p", {}, meta.publishedSets)));
   }
   section.body.append(csvButton("sets", () => rows));
   section.node.dataset.state = "drawn";
   return section;
-}
-
-function setTable(caption, rows) {
-  const columns = SET_COLUMNS.filter((column) => rows.some((row) => column.text(row) !== ""));
-  const head = element("tr", {}, ...columns.map((column) => element("th", { scope: "col" }, column.title)));
-  const body = rows.map((row) =>
-    element("tr", {}, ...columns.map((column, place) => cell(column.text(row), column, place === 0))));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
 }

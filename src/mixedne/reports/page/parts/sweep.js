@@ -44,7 +44,7 @@ function sweepSpec() {
       yaxis: axis(`return of an episode, ${statisticName()}`),
     },
     notes: [
-      "Policies are trained in one world and tested in others. Lines are means over training seeds, bands their 95 % intervals.",
+      "Trained policies, tested in changed worlds without learning further. Lines are means over training seeds, bands their 95 % intervals.",
       comparisonNote(),
       ...cautions(rows, (row) => row.x),
       ...unique(visible.map((x) => x.rows[0].source)).map((x) => `Grey: published by ${x}.`),
@@ -75,7 +75,7 @@ function publishedCurves(methods, own) {
     there: rows.length > 0,
     isFar,
     on: selection.published === null ? !isFar : selection.published === "on",
-    groups: groups.map((each) => ({ rows: each, look: greyLook(each[0]) })),
+    groups: groups.map((each) => ({ rows: each, look: greyLook(each[0], hasSeveralDeltas(rows)) })),
   };
 }
 
@@ -86,9 +86,9 @@ function wouldFlatten(own, others) {
   return most - least > 2 * (high - low);
 }
 
-function greyLook(row) {
+function greyLook(row, withDelta) {
   const { dash, symbol } = solverLook(row.solver) ?? meta.styles.further[0];
-  return { color: pageColor("grey"), dash, symbol: `${symbol}-open`, name: row.label };
+  return { color: pageColor("grey"), dash, symbol: `${symbol}-open`, name: methodName(row, withDelta) };
 }
 
 function publishedTraces({ rows, look }) {

@@ -116,3 +116,13 @@ function sorted(rows) {
     return sign * (typeof a === "number" ? a - b : a.localeCompare(b));
   });
 }
+
+/** A table that is not sorted, without its empty columns. */
+function plainTable(caption, all, rows) {
+  const columns = all.filter((column) => rows.some((row) => column.text(row) !== ""));
+  const head = element("tr", {}, ...columns.map((column) => element("th", { scope: "col" }, column.title)));
+  const body = rows.map((row) =>
+    element("tr", {}, ...columns.map((column, place) => cell(column.text(row), column, place === 0))));
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+}

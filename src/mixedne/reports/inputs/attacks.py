@@ -1,0 +1,57 @@
+"""Who was attacked how: returns without attack, at random, and under the strongest attacker found.
+
+An attack is an axis of a table of episodes (``evaluation.attacks``): ``attack[force torso]`` is the
+strongest attacker of that very policy, ``attack[force torso at random]`` draws, and ``attack[force
+torso by 3f2a9c1b]`` is an attacker that was trained against some policy and applied to this one.
+"""
+
+import polars as pl
+
+from mixedne.evaluation import statistics
+from mixedne.reports.style import method_words
+from mixedne.reports.tables import ATTACKS
+from mixedne.shifts import is_nominal, shift_axes
+from mixedne.shifts.registry import ATTACK
+
+AT_RANDOM = " at random"
+
+_METHOD = ["task", "agent", "label", "delta"]
+_RUN = [*_METHOD, "identity"]
+
+
+def attack_returns(runs: pl.DataFrame) -> pl.DataFrame:
+    """One row for each method, attack and strength: mean returns over its runs."""
+    # Callables do not say how they act.
+    tested = runs.filter(pl.col("acting").fill_null("mean") == "mean", mass_mode="reference")
+    axes = [axis for axis in shift_axes(tested.columns) if axis.parameter == ATTACK]
+    parts = [_under(tested, str(axis), axis.target or "") for axis in axes]
+    found = pl.concat([part for part in parts if part.height] or [_NOBODY])
+    whole = found.pivot("who", index=[*_RUN, "attack", "strength"], values="mean")
+    nominal = tested.filter(is_nominal(tested.columns)).select(*_RUN, pl.col("mean").alias("none"))
+    whole = whole.join(nominal, on=_RUN, how="left", nulls_equal=True, maintain_order="left")
+    absent = [pl.lit(None, pl.Float64).alias(name) for name in WHO if name not in whole.columns]
+    whole = whole.with_columns(absent)
+    means = statistics.over_seeds(whole, [*_METHOD, "attack", "strength"], WHO)
+    words = [method_words(*row) for row in means.select("agent", "label", "delta").iter_rows()]
+    rows = means.with_columns(pl.Series("method", words, pl.String)).select(*ATTACKS)
+    return rows.cast(pl.Schema(ATTACKS)).sort("task", "attack", "strength", maintain_order=True)
+
+
+WHO = ("none", "random", "attacker")
+_NOBODY = pl.DataFrame(
+    schema=dict.fromkeys((*_METHOD, "identity", "attack", "who"), pl.String)
+    | dict.fromkeys(("delta", "strength", "mean"), pl.Float64)
+)
+
+
+def _under(runs: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    """The runs under one attack, and nothing else, with its strength and who attacked."""
+    rows = runs.filter(is_nominal(runs.columns, but=[column]), pl.col(column) > 0)
+    random = name.endswith(AT_RANDOM)
+    return rows.select(
+        *_RUN,
+        pl.lit(name.removesuffix(AT_RANDOM)).alias("attack"),
+        pl.lit("random" if random else "attacker").alias("who"),
+        pl.col(column).cast(pl.Float64).alias("strength"),
+        pl.col("mean").cast(pl.Float64),
+    )

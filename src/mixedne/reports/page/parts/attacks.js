@@ -1,0 +1,35 @@
+// Who was attacked how: a table for each task, attack and strength.
+
+const ATTACK_COLUMNS = [
+  { title: "Method", text: (row) => row.method },
+  { title: "No attack", number: true, text: (row) => attackNumber(row, "none") },
+  { title: "At random", number: true, text: (row) => attackNumber(row, "random") },
+  { title: "Strongest found", number: true, text: (row) => attackNumber(row, "attacker") },
+  { title: "Left", number: true, text: (row) => shareLeft(row) },
+  { title: "Seeds", number: true, text: (row) => String(row.seeds) },
+];
+
+function attackNumber(row, name) {
+  return row[name] === null ? "" : withInterval(row[name], row, `${name}_low`, `${name}_high`);
+}
+
+/** What the strongest attacker leaves of a return that is above zero. */
+function shareLeft({ none, attacker }) {
+  if (attacker === null || !(none > 0)) return "";
+  return attacker < 0 ? "nothing" : `${Math.round((100 * attacker) / none)} %`;
+}
+
+function attacksSection() {
+  const title = "Attacks";
+  if (meta.rows.attacks === 0) return absent(title, "mixedne attack RUN --on action");
+  const section = new Section("attacks", title,
+    "Mean return while an attacker acts against the policy; 95 % intervals over training seeds in brackets. The strongest found is an upper bound on the worst case: a better attacker may find worse. As a shift, an attack has its strength on the axis above.");
+  const rows = table("attacks").where({});
+  const kinds = groupBy(rows, (row) => `${row.task}, attack on ${row.attack}, strength ${brief(row.strength)}`);
+  for (const [caption, own] of kinds) {
+    section.body.append(element("h3", {}, caption), plainTable(caption, ATTACK_COLUMNS, own));
+  }
+  section.body.append(csvButton("attacks", () => rows));
+  section.node.dataset.state = "drawn";
+  return section;
+}

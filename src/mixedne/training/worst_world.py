@@ -1,0 +1,142 @@
+"""The worst parameters that hold for whole episodes: nothing to learn, but a world to find.
+
+A grid is tried where few parameters are free, CMA-ES (package ``cma``) where a grid would be too
+large. Either chooses by episodes of its own; the world that it found is measured on others.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from mixedne.errors import InvalidInputError, check_count
+from mixedne.evaluation.statistics import over_episodes, shift_columns
+from mixedne.evaluation.table import concat_tables
+from mixedne.shifts.sets import Interval, read_intervals
+from mixedne.training.attempt import Attempt, returns_of
+
+MAX_POINTS = 130
+"""About so many points has a grid by default."""
+
+GRID_PARAMETERS = 3
+"""With more parameters that are free, CMA-ES searches by default."""
+
+WORLDS = 200
+"""That CMA-ES tries by default."""
+
+RANDOM_WORLDS = 10
+"""That are drawn as its control."""
+
+FIRST_STEP = 0.3
+"""The first deviation of CMA-ES, as a share of a parameter's range."""
+
+Progress = Callable[[int, int], None]
+
+
+def worst_world(
+    attempt: Attempt,
+    parameters: tuple[str, ...],
+    points: int | None,
+    worlds: int | None,
+    progress: Progress,
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """What there is to tell of the worst world found, and the episodes that are reported."""
+    intervals = read_intervals("parameters", parameters, attempt.task.id)
+    free = [interval for interval in intervals if interval.low < interval.high]
+    if points is not None and worlds is not None:
+        raise InvalidInputError("give points, for a grid, or worlds, for CMA-ES")
+    by_grid = worlds is None and (points is not None or len(free) <= GRID_PARAMETERS)
+    if by_grid:
+        told, table = _worst_point(attempt, intervals, len(free), points)
+    else:
+        told, table = _by_cma(attempt, intervals, WORLDS if worlds is None else worlds, progress)
+    told = {"parameters": parameters, **told, "strongest": "attacker", "still_improved": None}
+    key = [*shift_columns(table.columns), "episode"]
+    return told, table.unique(key, keep="first", maintain_order=True)
+
+
+def _worst_point(
+    attempt: Attempt, intervals: Sequence[Interval], free: int, points: int | None
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    count = max(2, min(11, int(MAX_POINTS ** (1 / max(1, free))))) if points is None else points
+    check_count("points", count, at_least=2)
+    shifts = [
+        (each.axis, np.linspace(each.low, each.high, count if each.low < each.high else 1))
+        for each in intervals
+    ]
+    columns = [str(axis) for axis, _ in shifts]
+    broken = pl.col("diverged").any().over(columns)  # such a world shows nothing
+    choosing = attempt.measure(choosing=True, shifts=shifts).filter(~broken)
+    if choosing.is_empty():
+        raise InvalidInputError("the physics diverges in every one of these worlds")
+    worst = over_episodes(choosing, columns).sort("mean_return").row(0, named=True)
+    grid, nominal = attempt.measure(shifts=shifts), attempt.measure()
+    there = [pl.col(name) == worst[name] for name in columns]
+    tables = {"none": nominal, "random": grid, "attacker": grid.filter(*there)}
+    told = {
+        "search": "grid",
+        "points": count**free,
+        "worst": {name: worst[name] for name in columns},
+        "returns": {name: returns_of(table) for name, table in tables.items()},
+    }
+    return told, concat_tables([nominal, grid])
+
+
+def _by_cma(
+    attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: Progress
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    try:
+        import cma
+    except ImportError:
+        raise InvalidInputError(
+            f"a grid of {len(intervals)} parameters is too large, and CMA-ES needs the package "
+            "cma: install mixedne[cma], or give points"
+        ) from None
+    check_count("worlds", worlds, at_least=1)
+    if len(intervals) < 2:
+        raise InvalidInputError("CMA-ES needs two parameters or more: give points instead")
+    low = np.array([each.low for each in intervals])
+    width = np.array([each.high for each in intervals]) - low
+
+    def shifts(place: NDArray[np.float64]) -> list[Any]:
+        values = np.clip(low + place * width, low, low + width)
+        return [(each.axis, [float(x)]) for each, x in zip(intervals, values, strict=True)]
+
+    draws = np.random.default_rng(attempt.seed)
+    options = {
+        "bounds": [0, 1],
+        "maxfevals": worlds,
+        "verbose": -9,
+        "seed": math.nan,  # it leaves NumPy's own generator alone
+        "randn": lambda *shape: draws.standard_normal(shape),
+    }
+    search = cma.CMAEvolutionStrategy(np.full(len(intervals), 0.5), FIRST_STEP, options)
+    tried: list[tuple[float, NDArray[np.float64]]] = []
+    while not search.stop() and len(tried) < worlds:
+        places = search.ask()
+        for place in places:
+            tried.append((attempt.mean(shifts=shifts(place)), place))
+            progress(min(len(tried), worlds), worlds)
+        returns = [mean for mean, _ in tried if math.isfinite(mean)]
+        if not returns:
+            raise InvalidInputError("the physics diverges in every one of these worlds")
+        # Where the physics breaks, nothing is shown: as good as the best that was seen.
+        told = [min(mean, max(returns)) for mean, _ in tried[-len(places) :]]
+        search.tell(places, told)
+    worst = shifts(min(tried, key=lambda each: each[0])[1])
+    drawn = [shifts(place) for place in draws.uniform(size=(RANDOM_WORLDS, len(intervals)))]
+    tables = {
+        "none": attempt.measure(),
+        "random": concat_tables([attempt.measure(shifts=each) for each in drawn]),
+        "attacker": attempt.measure(shifts=worst),
+    }
+    summary = {
+        "search": "cma-es",
+        "points": len(tried),
+        "worst": {str(axis): value for axis, (value,) in worst},
+        "returns": {name: returns_of(table) for name, table in tables.items()},
+    }
+    return summary, concat_tables(tables.values())
