@@ -23,6 +23,9 @@ def test_programs_are_kept_where_only_the_user_writes(
     cache.chmod(0o777)  # others could have put programs there
     assert cache_folder() is None
     assert cache_settings() == {}
+    cache.chmod(0o700)
+    cache.parent.chmod(0o777)  # others could put another folder in its place
+    assert cache_folder() is None
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, by its specification
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / ".cache" / "mixedne" / "programs"
@@ -67,6 +70,7 @@ def run(arguments: list[str], home: Path | None) -> "subprocess.Popen[str]":
     return subprocess.Popen(arguments, env=ours, text=True, stdout=pipe, stderr=pipe)
 
 
+@pytest.mark.slow
 def test_two_processes_fill_it_at_once_and_a_third_finds_the_same_bits(tmp_path: Path) -> None:
     use = "from mixedne.compilation import use_compilation_cache; use_compilation_cache()"
     command = [sys.executable, "-W", "error", "-c", use + PROGRAM]

@@ -72,6 +72,7 @@ def test_every_network_acts_as_before(
     assert np.ptp(policy(x), axis=0).min() > 0.01  # so that there is something to compare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [PENDULUM, "Reacher-v5"])
 def test_returns_are_the_same_over_the_mass_sweep(task: str, tmp_path: Path) -> None:
     policy = balancing_policy() if task == PENDULUM else random_policy(task, normaliser=True)

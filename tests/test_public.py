@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -213,8 +214,9 @@ def test_their_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 USER_CODE = """
 import mixedne
+from mixedne.training.run import Status
 
-def callback(status: mixedne.training.run.Status) -> bool:
+def callback(status: Status) -> bool:
     return status.step < 100
 
 run = mixedne.train("Hopper-v5", agent="td3", delta=0.1, steps=100, callback=callback)
@@ -232,7 +234,31 @@ run.evaluate(episodes="many")
 
 
 @pytest.mark.slow
-def test_type_checkers_see_the_signatures(tmp_path: Path) -> None:
+def test_pyright_sees_the_signatures(tmp_path: Path) -> None:
+    pytest.importorskip("basedpyright")
+    script = tmp_path / "script.py"
+    script.write_text(USER_CODE)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    words = ["--outputjson", "--pythonpath", sys.executable, str(script)]
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    shown = [it["message"] for it in told if it["severity"] == "information"]
+    kinds = ["Run", "Policy", "Policy", "DataFrame", "DataFrame", "Video", "Page"]
+    assert [message.rpartition(" is ")[2] for message in shown[:7]] == [f'"{it}"' for it in kinds]
+    assert "Unknown" not in shown[7]
+    errors = [it["message"] for it in told if it["severity"] == "error"]
+    assert len(errors) == 2, errors
+    assert all('parameter "episodes"' in error for error in errors)
+
+
+@pytest.mark.slow
+def test_mypy_sees_the_signatures(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(USER_CODE)
     source = str(Path(mixedne.__file__).parents[1])

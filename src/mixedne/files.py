@@ -73,6 +73,14 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def finished_digest(folder: Path, name: str) -> str | None:
+    """The digest of a file in ``finished.json`` of a study's run; None where there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # absent, older or damaged
+        found = parse_json((folder / "finished.json").read_bytes())["digests"][name]
+        return found if isinstance(found, str) else None
+    return None
+
+
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON file that carries a digest of its own content."""
     with write_beside(path) as temporary:

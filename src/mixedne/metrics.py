@@ -5,7 +5,6 @@ repeated and exchanged lines are found, but for lines that are lost at the end. 
 studies these are found, too, by the digest in ``finished.json``.
 """
 
-import contextlib
 import hashlib
 import json
 import math
@@ -15,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mixedne.errors import InvalidInputError, parse_json
+from mixedne.errors import InvalidInputError
+from mixedne.files import finished_digest
 
 FILE = "metrics.jsonl"
 
@@ -88,10 +88,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     metrics = parse_metrics(content)
     if metrics.damage is not None:
         raise InvalidInputError(f"{path} is damaged: {metrics.damage}")
-    finished = None
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # absent, older or damaged
-        finished = parse_json((folder / "finished.json").read_bytes())["digests"][FILE]
-    if finished not in (None, hashlib.sha256(content).hexdigest()):
+    if finished_digest(folder, FILE) not in (None, hashlib.sha256(content).hexdigest()):
         raise InvalidInputError(f"{path} is damaged: it is not what the run was finished with")
     return metrics.lines
 

@@ -202,8 +202,13 @@ class Policy:
         return HEADS[self.spec.head] > 1
 
 
-def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
-    """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest."""
+def save_policy(
+    folder: Path, policy: Policy, name: str = "policy", step: int | None = None
+) -> None:
+    """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest.
+
+    ``step``: after how many steps of a training the policy is saved.
+    """
     content = save(dict(policy.tensors), {"format_version": str(FORMAT_VERSION)})
     described = dataclasses.asdict(policy.spec)
     if policy.spec.attack is None:  # only attackers say one
@@ -211,6 +216,7 @@ def save_policy(folder: Path, policy: Policy, name: str = "policy") -> None:
     document = {
         "format_version": FORMAT_VERSION,
         **described,
+        **({} if step is None else {"step": step}),
         "safetensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     # Both are complete before either is renamed: see _description.
@@ -270,6 +276,7 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
             f"{stored} is damaged: its digest is not the one that {described.name} holds"
         )
     try:
+        document.pop("step", None)
         spec = _read_spec(document)
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(f"{described} is no policy description: {error}") from None
@@ -278,6 +285,12 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(f"{stored} is damaged or no safetensors file: {error}") from None
     return Policy(spec, tensors)
+
+
+def saved_step(path: str | Path, name: str = "policy") -> int | None:
+    """After how many steps of its training a policy was saved; None if its file does not say."""
+    step = _read_files(path, *policy_files(path, name))[0].get("step")
+    return step if type(step) is int else None
 
 
 def _read_files(path: str | Path, described: Path, stored: Path) -> tuple[dict[str, Any], bytes]:

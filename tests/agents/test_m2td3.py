@@ -170,6 +170,7 @@ def test_what_is_stored() -> None:
     np.testing.assert_allclose(masses, [23.5, 6])  # of 1–31 and 1–11
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_as_the_whole_one(tmp_path: Path) -> None:
     whole, left = tmp_path / "whole", tmp_path / "left"
     train_config(small(), out=whole)

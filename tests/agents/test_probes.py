@@ -95,19 +95,23 @@ def test_value(train: Train) -> None:
     np.testing.assert_allclose(train("Value", steps=1000).values(), [1, 1], atol=0.05)
 
 
+@pytest.mark.slow
 def test_observation_use(train: Train) -> None:
     np.testing.assert_allclose(train("ObservationUse", steps=1000).values(), [-1, 1], atol=0.1)
 
 
+@pytest.mark.slow
 def test_discount(train: Train) -> None:
     np.testing.assert_allclose(train("Discount", steps=1500).values(), [GAMMA, 1], atol=0.07)
 
 
+@pytest.mark.slow
 def test_time_limit(train: Train) -> None:
     # 1 / (1 − ½) = 2
     np.testing.assert_allclose(train("TimeLimit", steps=1500).values(), [2, 2], atol=0.15)
 
 
+@pytest.mark.slow
 def test_action(train: Train) -> None:
     trained = train("Action", steps=2000)
     np.testing.assert_allclose(trained.actions().agent, [-0.5, 0.5], atol=0.15)
@@ -153,12 +157,14 @@ def solves_the_game(out: Path, agent: str, solver: str, formulation: str) -> Non
     assert read_metrics(out)[-1]["return_mean"] < NASH[formulation] + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["ddpg", "td3"])
 @pytest.mark.parametrize("solver", ["mixedne-ld", "gad", "extra-adam"])
 def test_the_noisy_game(agent: str, solver: str, tmp_path: Path) -> None:
     solves_the_game(tmp_path / "run", agent, solver, "nr-mdp")
 
 
+@pytest.mark.slow
 def test_the_probabilistic_game(tmp_path: Path) -> None:
     solves_the_game(tmp_path / "run", "ddpg", "mixedne-ld", "pr-mdp")
 
@@ -170,6 +176,7 @@ def test_the_probabilistic_game_with_every_solver(agent: str, solver: str, tmp_p
     solves_the_game(tmp_path / "run", agent, solver, "pr-mdp")
 
 
+@pytest.mark.slow
 def test_the_game_of_forces(tmp_path: Path) -> None:
     """RARL against the law of motion: see the probe."""
     settings = {"formulation": "rarl", "bodies": "block", "force": 2.5, "steps": 2000}
@@ -180,6 +187,7 @@ def test_the_game_of_forces(tmp_path: Path) -> None:
     np.testing.assert_allclose(trained.values(), [0.75, 0.75], atol=0.05)
 
 
+@pytest.mark.slow
 def test_the_game_of_parameters(tmp_path: Path) -> None:
     """The adversary makes the body heavy: see the probe."""
     settings = {"formulation": "parameters", "parameters": ["mass[block]=0.5:2"], "steps": 2500}

@@ -114,6 +114,7 @@ def test_the_printed_gradient(trajectories: int) -> None:
         assert optax.tree.norm(expected) > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", ["nr-mdp", "pr-mdp"])
 def test_the_estimate_is_unbiased(formulation: str) -> None:
     """E g = (1 − δ) ∇_θ J and E g' = δ ∇_ω J, J the expected discounted return.
@@ -395,6 +396,7 @@ SOLVERS: dict[str, Callable[[Oracle, float], solvers.Solver]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "formulation"),
     [("mixedne-ld", "nr-mdp"), ("gad", "pr-mdp"), ("extra-adam", "nr-mdp")],

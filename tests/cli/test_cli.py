@@ -36,6 +36,7 @@ def test_saddle_json_keeps_its_contract(capsys: pytest.CaptureFixture[str]) -> N
     assert "Case study 1/3: GAD" in done.err
 
 
+@pytest.mark.slow
 def test_saddle_writes_figures_and_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +70,7 @@ def test_saddle_writes_figures_and_tables(
     assert (out / "config.json").stat().st_mtime_ns != before
 
 
+@pytest.mark.slow
 def test_saddle_with_the_authors_settings(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

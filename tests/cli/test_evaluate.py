@@ -147,6 +147,7 @@ def test_ctrl_c_is_no_traceback(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["cheetah"]
 
 
+@pytest.mark.slow
 def test_a_killed_evaluation_goes_on(tmp_path: Path) -> None:
     save_policy(tmp_path / "cheetah", random_policy("HalfCheetah-v5"))
     arguments = ["evaluate", "cheetah", "--mass", "0.5:2:8", "--episodes", "2"]

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -12,7 +13,7 @@ from mixedne import InvalidInputError
 from mixedne.cli.main import main
 from mixedne.evaluation.handles import find_policy
 from mixedne.files import write_json
-from mixedne.policies import save_policy
+from mixedne.policies import Policy, load_policy, save_policy
 from mixedne.reports.inputs.collect import collect
 from probes.policies import random_policy
 
@@ -48,6 +49,44 @@ def test_the_best_of_a_kill_is_not_given_another_step(run: Path) -> None:
     (run / "best" / "best.json").unlink()
     with pytest.raises(InvalidInputError, match="has no best policy"):
         find_policy(run, at="best")
+
+
+def test_a_policy_says_its_own_step(run: Path) -> None:
+    """Whatever became of checkpoints and of what is said beside it."""
+    for place, step in STEPS.items():
+        save_policy(run / place, random_policy(PENDULUM), step=step)
+    (run / "checkpoint" / "step-000000000400.safetensors").unlink()
+    write_json(run / "best" / "best.json", {"mean_return": 1.0})
+    for place, step in STEPS.items():
+        assert find_policy(run / place).provenance["steps"] == step
+
+
+def test_a_policy_that_is_replaced_while_it_is_read_is_read_again(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run in training writes the next one: weights and fingerprint are of one and the same."""
+    later = random_policy(PENDULUM, 9)
+
+    def load_late(path: Path, name: str = "policy") -> Policy:
+        found = load_policy(path, name)
+        if not (found.tensors["layers.0.weight"] == later.tensors["layers.0.weight"]).all():
+            save_policy(run, later)
+        return found
+
+    monkeypatch.setattr("mixedne.evaluation.handles.load_policy", load_late)
+    handle = find_policy(run)
+    assert isinstance(handle.act, Policy)
+    np.testing.assert_array_equal(
+        handle.act.tensors["layers.0.weight"], later.tensors["layers.0.weight"]
+    )
+    assert handle.fingerprint == find_policy(run).fingerprint
+
+
+def test_a_line_break_makes_no_other_policy(run: Path) -> None:
+    fingerprint = find_policy(run).fingerprint
+    with (run / "policy.json").open("a") as file:
+        file.write("\n")
+    assert find_policy(run).fingerprint == fingerprint
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import mixedne
 from mixedne import InvalidInputError, evaluate
 from mixedne.evaluation import grid_scores, grid_summary, normalise_to_baseline
 from mixedne.evaluation.grids import Grid
@@ -49,6 +50,19 @@ def test_what_must_be_known_is_said() -> None:
         "rrls-3d, Hopper-v5: 3 of 4 values of sliding-friction[floor]:abs give the same contact "
         "of foot_geom: MuJoCo takes the larger friction of two geoms",
     ]
+
+
+def test_it_is_said_in_training_and_attacks_too(tmp_path: Path) -> None:
+    small: dict[str, Any] = {"hidden": (4,), "steps": 100, "evaluate_every": 0}
+    small |= {"random_steps": 10, "update_after": 50, "out": tmp_path / "run"}
+    with pytest.warns(SetWarning) as trained:
+        run = mixedne.train("Hopper-v5", agent="td3", delta=0, randomise=["rrls-2d"], **small)
+    with pytest.warns(SetWarning) as attacked:
+        mixedne.attack(
+            run, on="parameters", parameters="rrls-2d", points=2, episodes=1, out=tmp_path / "a"
+        )
+    for said in (trained, attacked):
+        assert "leaves out the task's own mass[torso]:abs" in str(said[0].message)
 
 
 @pytest.mark.parametrize(

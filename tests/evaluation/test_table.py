@@ -150,6 +150,7 @@ def out(run: Path, tmp_path: Path) -> Path:
     return tmp_path / "evaluation.parquet"
 
 
+@pytest.mark.slow
 def test_no_damage_to_a_table_goes_unnoticed(out: Path) -> None:
     """A bit of every byte flipped; without its seal, a file is taken for an older one's."""
     whole, random = out.read_bytes(), np.random.default_rng(0)

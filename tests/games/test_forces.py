@@ -18,6 +18,7 @@ def rarl(task: Task, **settings: Any) -> Game:
     return make_game(task, "rarl", **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 @pytest.mark.parametrize("name", [f"{name}-{v}" for name in TASKS for v in ("v4", "v5")])
 def test_whole_episodes_agree_with_gymnasium(name: str) -> None:

@@ -165,6 +165,7 @@ def test_a_game_that_is_not_zero_sum() -> None:
         made.collect(Players(*2 * [random_policy(DUEL)]), 0, 1)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_as_the_whole_one(tmp_path: Path) -> None:
     own: dict[str, Any] = {"random_steps": 20, "normalise_observations": True}
     config = configure(DUEL, protagonist="blue", agent="td3", solver="gad", **own, **SMALL)

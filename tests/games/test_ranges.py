@@ -84,6 +84,7 @@ def test_runs_of_before_keep_their_identity() -> None:
     assert run_name(to_json(drawn)) == "Hopper-v5-ddpg-mixedne-ld-delta0-randomised-seed0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["ddpg", "sac"])
 def test_an_interrupted_run_ends_as_the_whole_one(agent: str, tmp_path: Path) -> None:
     its = {"activation": "tanh", "random_steps": 0, "replay_size": 1000, **SMALL}

@@ -34,6 +34,7 @@ def config_of(name: str) -> Config:
     return configure("InvertedPendulum", formulation=name, **SMALL, **GAMES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_an_interrupted_run_ends_as_the_whole_one(name: str, tmp_path: Path) -> None:
     config = config_of(name)

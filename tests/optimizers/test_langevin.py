@@ -52,6 +52,7 @@ def test_a_fixed_preconditioner_has_the_known_variance(c: float, eta: float) -> 
     assert_variance(measured, 0.7**2 / (1 - eta / (2 * c)))
 
 
+@pytest.mark.slow
 def test_an_adaptive_preconditioner_approaches_the_law() -> None:
     # No closed form; the bias vanishes as η → 0 with α → 1 faster (1 − α of order η²), so
     # that m averages over many times the chain's memory. docs/solvers.md tables it.

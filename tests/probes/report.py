@@ -98,6 +98,7 @@ def sample_report() -> tables.Report:
         searches=pl.DataFrame(_searches(), schema=tables.SEARCHES),
         published=pl.DataFrame(_published(), schema=tables.PUBLISHED),
         sets=pl.DataFrame(_sets(), schema=tables.SETS),
+        attacks=pl.DataFrame(_attacks(), schema=tables.ATTACKS),
         saddle=_saddle(),
         runs=pl.DataFrame({"run": ["a", "b"], "mass": [1.0, 1.0], "mean_return": [1.5, 2.5]}),
         provenance=tables.Provenance(
@@ -152,6 +153,16 @@ def _sets() -> list[dict[str, Any]]:
     return [
         {**own, "method": "TD3, GAD, δ = 0", **worst, **mean},
         {**own, "method": "M2TD3", **theirs, "source": "arXiv:2410.06212 App. K"},
+    ]
+
+
+def _attacks() -> list[dict[str, Any]]:
+    own = {"task": "Hopper-v5", "attack": "force torso", "strength": 3.0, "seeds": 3}
+    none = {"none": 800.0, "none_low": 700.0, "none_high": 900.0}
+    hit = {"attacker": 200.5, "attacker_low": 150.0, "attacker_high": 251.0}
+    return [
+        {**own, "method": "TD3, GAD, δ = 0", **none, "random": 790.0, **hit},
+        {**own, "method": "mine", "none": 50.0, "attacker": -5.0, "seeds": 1},
     ]
 
 

@@ -42,6 +42,7 @@ def test_from_near_extra_gradient_converges_and_gad_circles() -> None:
     assert np.hypot(eg.theta, eg.omega)[0, -1] < 0.01
 
 
+@pytest.mark.slow
 def test_frozen_chains_escape_and_coupled_ones_often_do_not() -> None:
     frozen = tables.results(run("mixedne-ld", "frozen", "far", seeds=100))
     coupled = tables.results(run("mixedne-ld", "coupled", "far", seeds=100))
@@ -50,6 +51,7 @@ def test_frozen_chains_escape_and_coupled_ones_often_do_not() -> None:
     assert 0.2 < shares[1] < 0.65
 
 
+@pytest.mark.slow
 def test_from_near_coupled_chains_settle_and_frozen_ones_do_not() -> None:
     frozen, coupled = (
         np.median(tables.results(run("mixedne-ld", inner, "near"))["distance"][:20].to_numpy())
@@ -59,6 +61,7 @@ def test_from_near_coupled_chains_settle_and_frozen_ones_do_not() -> None:
     assert coupled < 0.1
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_numbers_whatever_runs_beside_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_run_of_a_study_is_what_train_makes(
         assert (out / name).read_bytes() == (run / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_kills_and_interruptions_cost_no_bit(
     laboratory: Laboratory, study: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_kills_and_interruptions_cost_no_bit(
     assert "Traceback" not in StudyFolder(out).log("mine").read_text()
 
 
+@pytest.mark.slow
 def test_a_worker_whose_study_is_killed_saves(laboratory: Laboratory, tmp_path: Path) -> None:
     study = write_study(tmp_path / "mine.toml", seeds=1, steps=10**6)
     text = study.read_text().replace("checkpoint_every = 50", "checkpoint_every = 10000000")
@@ -116,6 +118,7 @@ def test_a_worker_whose_study_is_killed_saves(laboratory: Laboratory, tmp_path: 
     assert has_checkpoint(out, seed=0)
 
 
+@pytest.mark.slow
 def test_damage_is_repaired(
     laboratory: Laboratory, study: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -150,6 +153,7 @@ def test_damage_is_repaired(
     assert same(out, whole)
 
 
+@pytest.mark.slow
 def test_two_studies_share_a_folder(
     laboratory: Laboratory, study: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -185,6 +189,7 @@ def test_one_bad_run_takes_no_other_down(laboratory: Laboratory, tmp_path: Path)
     assert len(list(out.glob("runs/InvertedPendulum*/evaluation.parquet"))) == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_costs_nothing(laboratory: Laboratory, tmp_path: Path) -> None:
     study = write_study(tmp_path / "mine.toml", seeds=1)
     out = tmp_path / "out"

@@ -12,7 +12,9 @@ import mixedne
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.table import read_table, write_table
-from mixedne.studies.folder import StudyFolder
+from mixedne.metrics import format_line
+from mixedne.reports.inputs.collect import collect
+from mixedne.studies.folder import StudyFolder, mark_finished
 from mixedne.studies.jobs import run_job
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.results import results, summarise
@@ -196,3 +198,29 @@ def test_tables_that_were_exchanged_or_lost_are_left_out_with_a_word(
     (third.parent / "config.json").unlink()
     with pytest.warns(UserWarning, match="has no whole config.json; its rows are left out"):
         assert results(third.parent).is_empty()
+    (third.parent / "finished.json").unlink()
+    shutil.copy(third.parent / "policy.json", third.parent / "config.json")  # whole, but no run's
+    with pytest.warns(UserWarning, match="has no whole config.json; its rows are left out"):
+        assert results(third.parent).is_empty()
+
+
+def test_a_report_says_which_files_are_not_those_of_a_finished_run(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(made[0].path, tmp_path / "out"))
+    one, other, third = (out / "runs" / run.name for run in made[1])
+    line, _ = format_line({"kind": "training", "step": 1, "return_mean": 1.0}, 0)
+    for run in (one, other, third):
+        (run / "metrics.jsonl").write_text(line)
+        mark_finished(run, run.name.rpartition("-")[2])
+    said = collect([out]).missing
+    assert not any("config.json" in sentence or "metrics" in sentence for sentence in said)
+    contents = [(run / "config.json").read_bytes() for run in (one, other)]
+    (one / "config.json").write_bytes(contents[1])
+    (other / "config.json").write_bytes(contents[0])
+    (third / "metrics.jsonl").unlink()
+    said = collect([out]).missing
+    for run in (one, other):
+        assert f"{run.name} has the config.json of another run and is left out." in said
+    curve = "metrics.jsonl is damaged or lost: its learning curve is left out."
+    assert f"{third.name}/{curve}" in said

@@ -89,6 +89,7 @@ def test_whole_episodes_agree_with_gymnasium(name: str) -> None:
         assert compared > 4 * task.max_episode_steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in VERSIONED if is_mortal(name)])
 def test_episodes_that_ill_health_does_not_end_agree(name: str) -> None:
     steps = 150 if name.startswith("Humanoid") else 400

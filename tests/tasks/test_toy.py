@@ -42,6 +42,7 @@ def jax_step(rhos: Any, states: Any, actions: Any, draws: Any) -> tuple[Any, Any
     return jax.vmap(lambda rho, *given: toy_world(rho).step(*given))(rhos, states, actions, draws)
 
 
+@pytest.mark.slow
 def test_environment_worlds_and_jax_agree_on_the_same_noise() -> None:
     """Whole episodes; JAX in double precision, given the environment's own noise."""
     task = resolve_task("toy")

@@ -305,6 +305,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_the_newest_checkpoint_whole(tmp_path: Path) -> None:
     moments = random.Random(0)
     for number in range(12):

@@ -45,6 +45,7 @@ def flat(tree: Any) -> Any:
     return np.asarray(jax.flatten_util.ravel_pytree(tree)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agent", "solver"), CASES)
 def test_at_the_share_zero_nothing_learns(agent: str, solver: str | None) -> None:
     before, after = only_update(agent, solver, 0.0)

@@ -23,6 +23,7 @@ from mixedne.cli.main import main
 from mixedne.cli.parse import parse
 from mixedne.config import Config, configure
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.runs import KEPT, kept_name, kept_steps
 from mixedne.evaluation.sweep import evaluate
 from mixedne.files import read_json, write_json
 from mixedne.metrics import read_metrics
@@ -33,6 +34,7 @@ from mixedne.training.metrics import MetricsWriter
 from mixedne.training.run import Status, train_config
 from mixedne.training.training_run import TrainingRun
 from mixedne.training.updates import make_updater
+from probes.policies import random_policy
 from probes.runs import (
     EXTRA_ADAM,
     LANGEVIN,
@@ -121,6 +123,7 @@ def killed_ends_as_whole(
     return landed
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_ends_the_same(
     laboratory: Laboratory, whole: Path, tmp_path: Path
 ) -> None:
@@ -262,6 +265,7 @@ def leave_litter(out: Path) -> None:
     (out / "checkpoint" / ".step-000000000300-x1y2.safetensors").write_bytes(b"half")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "warning", "first_step"),
     [
@@ -534,6 +538,7 @@ def test_steps_that_are_far_too_large_are_a_failure_of_training(
     assert last.startswith("mixedne: training diverged at step ")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_costs_nothing_that_was_saved(
     run: Path, laboratory: Laboratory, whole: Path
 ) -> None:
@@ -599,6 +604,22 @@ def test_one_folder_is_held_by_one(empty_folder: RunFolder) -> None:
     empty_folder.close()
     second.open(configure("InvertedPendulum"), resume=True)
     second.close()
+
+
+def test_policies_are_kept_in_turns(empty_folder: RunFolder) -> None:
+    """The last two, results of an evaluation beside them; a run that was set back begins anew."""
+    policies = {"policy": random_policy("InvertedPendulum-v5")}
+    for step in (100, 200, 300):
+        empty_folder.keep_policies(policies, step, 2)
+        (empty_folder.path / KEPT / kept_name(step) / "evaluation.parquet").touch()
+    assert [*kept_steps(empty_folder.path)] == [200, 300]
+    assert [*(empty_folder.path / KEPT / kept_name(100)).iterdir()] == [
+        empty_folder.path / KEPT / kept_name(100) / "evaluation.parquet"
+    ]
+    empty_folder.keep_policies(policies, 250, 2)
+    assert [*kept_steps(empty_folder.path)] == [200, 250, 300]
+    empty_folder.keep_policies(policies, 400, 0)
+    assert [*kept_steps(empty_folder.path)] == [200, 250, 300]
 
 
 def test_numbers_that_json_lacks_become_null(empty_folder: RunFolder) -> None:

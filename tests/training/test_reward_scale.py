@@ -58,6 +58,7 @@ def test_off_there_is_no_scale() -> None:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["ddpg", "td3", "sac"])
 def test_the_program_divides_rewards(agent: str) -> None:
     """Rewards four times as large, divided by four, teach the same to the bit."""

@@ -127,6 +127,7 @@ def test_what_cannot_share_a_program(other: Config, message: str) -> None:
         check_compatible([small(), other])
 
 
+@pytest.mark.slow
 def test_the_lanes_do_what_the_solver_does_alone(no_key_check: None) -> None:
     """Coupled chains; η and σ_k = σ0 (1 − decay)^k reach each lane, call after call."""
     settings: dict[str, Any] = {"thermal_decay": 0.1, "metrics_every": 5}

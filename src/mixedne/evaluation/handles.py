@@ -174,8 +174,10 @@ def _sizes(policy: Policy) -> tuple[int, int]:
 
 
 def _hash_files(files: Iterable[Path]) -> str:
-    whole = (file.read_bytes() for file in files if file.is_file())
-    return hashlib.sha256(b"".join(whole)).hexdigest()
+    whole = ((file.suffix, file.read_bytes()) for file in files if file.is_file())
+    # White space at the end of a description, as editors leave it, makes no other policy.
+    told = (text.rstrip() + b"\n" if kind == ".json" else text for kind, text in whole)
+    return hashlib.sha256(b"".join(told)).hexdigest()
 
 
 def _from_onnx(path: Path) -> PolicyHandle:

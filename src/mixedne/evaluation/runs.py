@@ -16,6 +16,7 @@ from mixedne.errors import InvalidInputError
 from mixedne.files import read_json
 from mixedne.metrics import read_metrics
 from mixedne.names import STRENGTHS
+from mixedne.policies import saved_step
 
 PROVENANCE = {
     "agent": str,
@@ -126,6 +127,12 @@ def as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
     """After how many steps a run had the policy in this folder."""
+    step = saved_step(folder)
+    return _older_steps(run, folder, planned) if step is None else step
+
+
+def _older_steps(run: Path, folder: Path, planned: Any) -> Any:
+    """The same of versions whose policies do not say it."""
     if folder.resolve() == run:
         step = last_step(run)
         with contextlib.suppress(InvalidInputError), warnings.catch_warnings():

@@ -1,11 +1,12 @@
 """Evaluation on uncertainty sets: their grids crossed with other axes, and what is said of them."""
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.grids import Grid
-from mixedne.shifts.sets import find_set
+from mixedne.shifts.sets import find_set, named_sets
 from mixedne.tasks import resolve_task
 from mixedne.tasks.sets import set_faults
 
@@ -34,7 +35,19 @@ def add_set(
 ) -> Grid:
     """The same; says what must be known of the set."""
     crossed = cross_set(grid, name, task, points, ends)
-    found, resolved = find_set(name), resolve_task(task)
-    for sentence in set_faults(found, task, points, ends):
-        warnings.warn(f"{found.name}, {resolved.id}: {sentence}", SetWarning, stacklevel=3)
+    _warn(name, task, points, ends)
     return crossed
+
+
+def warn_of_sets(words: Iterable[str], task: str) -> None:
+    """Say what must be known of the sets that ship among these words; intervals have no faults."""
+    for word in words:
+        if word in named_sets():
+            _warn(word, task)
+
+
+def _warn(name: str | Path, task: str, points: int | None = None, ends: str | None = None) -> None:
+    found = find_set(name)
+    for sentence in set_faults(found, task, points, ends):
+        place = f"{found.name}, {resolve_task(task).id}"
+        warnings.warn(f"{place}: {sentence}", SetWarning, stacklevel=4)

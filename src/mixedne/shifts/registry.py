@@ -127,9 +127,9 @@ class Axis:
         return self.custom if isinstance(self.custom, str) else None
 
     @property
-    def order(self) -> tuple[int, str]:
+    def order(self) -> tuple[int, str, str]:
         """The place among other axes."""
-        return list(_ALL).index(self.parameter), str(self)
+        return list(_ALL).index(self.parameter), self.target or "", str(self)
 
     def check(self, value: float) -> float:
         """``value`` as a number that this axis allows."""

@@ -211,6 +211,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The configuration of the run in a folder, with its ``identifier``; empty if it is damaged."""
     try:
         found = read_json(folder / CONFIG, warn=False)
+        if "agent" not in found:  # a file of another kind
+            return {}
         return {**found, "identifier": identifier(found)}
     except UNREADABLE:
         return {}

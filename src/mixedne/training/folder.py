@@ -114,10 +114,10 @@ class RunFolder:
             return False
         return True
 
-    def write_policies(self, policies: Mapping[str, Policy], place: str = "") -> None:
-        """Write policies under their names, into the folder or one below it."""
+    def write_policies(self, policies: Mapping[str, Policy], step: int, place: str = "") -> None:
+        """Write the policies of a step under their names, into the folder or one below it."""
         for name, policy in policies.items():
-            save_policy(self.path / place, policy, name)
+            save_policy(self.path / place, policy, name, step)
 
     @property
     def has_best(self) -> bool:
@@ -126,7 +126,7 @@ class RunFolder:
 
     def write_best(self, policies: Mapping[str, Policy], step: int, mean_return: float) -> None:
         """Write the policies that are the best so far."""
-        self.write_policies(policies, BEST)
+        self.write_policies(policies, step, BEST)
         policy = (self.path / BEST / "policy.safetensors").read_bytes()
         digest = hashlib.sha256(policy).hexdigest()
         document: dict[str, Any] = {"step": step, "mean_return": mean_return}
@@ -137,7 +137,7 @@ class RunFolder:
         """Keep the policies of this step, and of earlier ones so many that there are ``count``."""
         if count == 0:
             return
-        self.write_policies(policies, f"{KEPT}/{kept_name(step)}")
+        self.write_policies(policies, step, f"{KEPT}/{kept_name(step)}")
         # Later ones are of a run that was set back: it comes to them again.
         kept = [path for earlier, path in kept_steps(self.path).items() if earlier <= step]
         for path in kept[:-count]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mixedne.config import Config, configure, learning_gap
 from mixedne.config.identity import compile_key
 from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.evaluation.sets import warn_of_sets
 from mixedne.evaluation.sweep import evaluate
 from mixedne.policies import Policy, load_policy
 from mixedne.progress import counting
@@ -215,6 +216,7 @@ def train_runs(
             folders[-1].open(config, resume=resume)
             if gap := learning_gap(config):
                 warnings.warn(gap, stacklevel=2)
+            warn_of_sets([*(config.randomise or ()), *(config.parameters or ())], config.task)
         with _interruptions() as interrupted:
             updater = make_updater(configs[0])
             for config, folder in zip(configs, folders, strict=True):

@@ -369,7 +369,7 @@ class TrainingRun:
         policies = self._by_name(self.output(), self.policies())
         if keep:
             self.folder.keep_policies(policies, self.step, self.config.keep_policies)
-        self.folder.write_policies(policies)
+        self.folder.write_policies(policies, self.step)
 
     def _finite_state(self) -> dict[str, NDArray[Any]]:
         tensors = tree_tensors(self.state, "state")
