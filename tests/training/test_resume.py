@@ -622,6 +622,47 @@ def test_policies_are_kept_in_turns(empty_folder: RunFolder) -> None:
     assert [*kept_steps(empty_folder.path)] == [200, 250, 300]
 
 
+@pytest.mark.parametrize("removed", range(5))
+def test_a_kill_while_old_policies_go_leaves_none_of_them(
+    removed: int, empty_folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after so many of the four files of two policies; the folder goes last."""
+    players = {name: random_policy("InvertedPendulum-v5") for name in ("policy", "adversary")}
+    empty_folder.keep_policies(players, 100, 1)
+    gone: list[Path] = []
+    unlink, rmdir = Path.unlink, Path.rmdir
+
+    def remove(path: Path, missing_ok: bool = False) -> None:
+        if path.parent.name == kept_name(100) and path.exists():
+            if len(gone) == removed:
+                raise KilledError
+            gone.append(path)
+        unlink(path, missing_ok=missing_ok)
+
+    def remove_folder(path: Path) -> None:
+        if len(gone) == removed == 4:
+            raise KilledError
+        rmdir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", remove)
+        patch.setattr(Path, "rmdir", remove_folder)
+        with pytest.raises(KilledError):
+            empty_folder.keep_policies(players, 200, 1)
+    empty_folder.keep_policies(players, 200, 1)  # as the resumed run does
+    assert [path.name for path in (empty_folder.path / KEPT).iterdir()] == [kept_name(200)]
+
+
+def test_a_kill_while_policies_are_first_kept_leaves_no_litter(empty_folder: RunFolder) -> None:
+    """The half-written file would outlive its folder's turn."""
+    half = empty_folder.path / KEPT / kept_name(100) / ".policy-x1y2.safetensors"
+    half.parent.mkdir(parents=True)
+    half.touch()
+    empty_folder.close()
+    empty_folder.open(configure("InvertedPendulum"), resume=True)
+    assert not half.exists()
+
+
 def test_numbers_that_json_lacks_become_null(empty_folder: RunFolder) -> None:
     line: dict[str, Any] = {"kind": "evaluation", "return_mean": float("nan"), "step": 3}
     writer = MetricsWriter(empty_folder.metrics)

@@ -39,11 +39,16 @@ def kept_name(step: int) -> str:
     return f"step-{step:012d}"
 
 
+def kept_folders(run: Path) -> dict[int, Path]:
+    """The folders below ``KEPT`` by step, the oldest first, with or without policies in them."""
+    found = {int(path.name[5:]): path for path in (run / KEPT).glob(f"step-{'[0-9]' * 12}")}
+    return dict(sorted(found.items()))
+
+
 def kept_steps(run: Path) -> dict[int, Path]:
     """The folders of the policies that are kept, by step, the oldest first."""
-    files = (run / KEPT).glob(f"step-{'[0-9]' * 12}/policy.safetensors")
-    found = {int(file.parent.name[5:]): file.parent for file in files}
-    return dict(sorted(found.items()))
+    folders = kept_folders(run).items()
+    return {step: path for step, path in folders if (path / "policy.safetensors").is_file()}
 
 
 def policy_folder(run: Path, at: str | int) -> Path:

@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 from mixedne.config import Config
 from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
-from mixedne.evaluation.runs import BEST, KEPT, kept_name, kept_steps
+from mixedne.evaluation.runs import BEST, KEPT, kept_folders, kept_name, kept_steps
 from mixedne.files import read_json, unfinished_files, write_json
 from mixedne.policies import NAMES, Policy, finish_saving, load_policy, policy_files, save_policy
 from mixedne.versions import machine, versions
@@ -139,8 +139,9 @@ class RunFolder:
             return
         self.write_policies(policies, step, f"{KEPT}/{kept_name(step)}")
         # Later ones are of a run that was set back: it comes to them again.
-        kept = [path for earlier, path in kept_steps(self.path).items() if earlier <= step]
-        for path in kept[:-count]:
+        oldest = [earlier for earlier in kept_steps(self.path) if earlier <= step][-count:][0]
+        folders = kept_folders(self.path).items()  # also those that a kill has left half removed
+        for path in (path for earlier, path in folders if earlier < oldest):
             for file in (file for name in NAMES for file in policy_files(path, name)):
                 file.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # results of an evaluation stay
@@ -148,7 +149,7 @@ class RunFolder:
 
     def _clear_up(self) -> None:
         """Remove what processes that were killed have left; what can be finished, is."""
-        for place in (self.path, self.path / BEST, *kept_steps(self.path).values()):
+        for place in (self.path, self.path / BEST, *kept_folders(self.path).values()):
             for name in NAMES:
                 finish_saving(place, name)
             for path in unfinished_files(place, _STEMS):
