@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from mixedne.cli.parse import parse
 from mixedne.compilation import cache_folder, cache_settings
 from probes.commands import COMMAND
 from probes.runs import LANGEVIN, results
@@ -47,6 +49,27 @@ def test_what_a_killed_writer_leaves_is_removed(
         (cache / name).touch()
     cache_settings()
     assert {path.name for path in cache.glob("*-*")} == {"whole-cache", "whole-atime"}
+
+
+@pytest.mark.parametrize(
+    ("work", "command"),
+    [
+        ("mixedne.training.run.train_config", ["train", "InvertedPendulum-v5"]),
+        ("mixedne.training.attack.attack", ["attack", "zoo:hopper-ddpg-gad", "--on", "action"]),
+    ],
+)
+def test_commands_that_train_keep_programs_unless_told_otherwise(
+    work: str, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    use = f"mixedne.cli.{command[0]}.use_compilation_cache"
+    monkeypatch.setattr(use, lambda: kept.append("programs"))
+    monkeypatch.setattr(work, Mock(side_effect=KeyboardInterrupt))
+    for options in (["--no-cache"], []):
+        assert not kept
+        with pytest.raises(KeyboardInterrupt):
+            parse([*command, *options]).run()
+    assert kept
 
 
 PROGRAM = """

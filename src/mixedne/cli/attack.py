@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from mixedne.cli.console import counting, noted_warnings, print_json, print_table
 from mixedne.cli.streams import note
+from mixedne.compilation import use_compilation_cache
 
 WHO = {"none": "no attack", "random": "random", "attacker": "strongest found"}
 
@@ -54,6 +55,8 @@ class Attack:
     """Continue the attack in that folder."""
     trust_pickle: bool = False
     """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
+    no_cache: bool = False
+    """Compile anew, without the programs of earlier runs in the user's cache folder."""
     json: bool = False
     """Print one JSON document: what attack.json holds but for versions, and the folder."""
 
@@ -61,6 +64,8 @@ class Attack:
         """Attack, and say what is known now."""
         keywords: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         keywords.pop("json")
+        if not keywords.pop("no_cache"):
+            use_compilation_cache()
 
         from mixedne.training.attack import attack
 
