@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+MANY = 10
+"""Choices above which a message names the nearest instead of all."""
+
 
 class InvalidInputError(ValueError):
     """A user gave something that the program cannot work with.
@@ -16,11 +19,17 @@ class InvalidInputError(ValueError):
 
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
-    """Return ``value`` if it is one of ``choices``; otherwise raise, offering the nearest."""
+    """Return ``value`` if it is one of ``choices``; otherwise raise, offering the nearest.
+
+    Where there are many choices, the nearest stands alone: at the end of a long list nobody
+    would see it.
+    """
     options = list(choices)
     if value in options:
         return value
     near = difflib.get_close_matches(value, options, n=1) if isinstance(value, str) else []
+    if near and len(options) > MANY:
+        raise InvalidInputError(f"{name} cannot be {value!r}; did you mean {near[0]!r}?")
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InvalidInputError(f"{name} must be one of {', '.join(options)}, not {value!r}{hint}")
 
@@ -108,6 +117,6 @@ EXPECTED = (InvalidInputError, TrainingError, OSError, MemoryError)
 """Errors that can happen to a program without a fault: their message alone is shown."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What an error of somebody else's code says, in one line."""
     return str(error).strip().split("\n")[0] or type(error).__name__

@@ -139,7 +139,7 @@ class Late(SpoiltReward):
         self.calls += where == self.where
         if where != self.where or self.calls < self.when:
             return good
-        if isinstance(self.what, Exception):
+        if isinstance(self.what, BaseException):
             raise self.what
         return self.what
 

@@ -226,6 +226,19 @@ def test_a_table_that_is_too_wide_says_in_its_title_what_is_constant(
     assert "12.5" in capsys.readouterr().out
 
 
+def test_long_names_go_on_in_the_next_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut short, they could not be told apart."""
+    monkeypatch.setattr("mixedne.cli.console.PLAIN_WIDTH", 40)
+    names = [f"Hopper-v5-td3-mixedne-ld-delta0.1-seed{seed}" for seed in (1, 2)]
+    print_table("Results", ["run", "return"], [[names[0], "12.5"], [names[1], "13.5"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    together = "".join(line.split()[0] for line in lines if line.strip())
+    assert all(name in together for name in names)
+
+
 def test_version() -> None:
     assert mixedne("--version").stdout.startswith("mixedne 0.")
 

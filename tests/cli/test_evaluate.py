@@ -217,6 +217,16 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_policy_of_an_older_version_is_noted_in_one_sentence(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = run / "policy.json"
+    document = json.loads(described.read_text())
+    described.write_text(json.dumps({k: v for k, v in document.items() if "sha256" not in k}))
+    assert main(["evaluate", str(run), "--episodes", "1"]) == 0
+    assert "mixedne: policy.json is of an older version" in capsys.readouterr().err
+
+
 def test_a_run_whose_configuration_is_damaged_or_gone_is_refused(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,7 +62,7 @@ class Misbehaving(SpoiltReward):
         return self.spoil() if self.where == "step" and self.steps >= 3 else good
 
     def spoil(self) -> Any:
-        if isinstance(self.what, Exception):
+        if isinstance(self.what, BaseException):
             raise self.what
         return self.what
 
@@ -78,6 +78,7 @@ MISBEHAVIOUR: dict[str, tuple[str, Any, str]] = {
     "ResetText": ("reset", ("abcd", {}), "returned the observation 'abcd', not 4 numbers"),
     "ResetInfinite": ("reset", (ENDLESS, {}), "which holds NaN or infinity"),
     "StepRaises": ("step", KeyError("joint"), "raised KeyError: 'joint'"),
+    "StepExits": ("step", SystemExit(3), "raised SystemExit: 3"),
     "StepFourValues": ("step", (ZEROS, 1.0, False, {}), "which is not .observation, reward"),
     "StepShape": ("step", (np.zeros((1, 4)), 1.0, False, False, {}), "not 4 numbers"),
     "StepComplex": ("step", (ZEROS * 1j, 1.0, False, False, {}), "not 4 numbers"),

@@ -10,7 +10,7 @@ import pytest
 from mixedne.config import configure
 from mixedne.errors import TrainingError
 from mixedne.training.checkpoints import Checkpoint, load_checkpoints, save_checkpoint
-from mixedne.training.snapshot import is_finite, restore_tree, tree_tensors
+from mixedne.training.snapshot import is_finite, restore_tree, tree_distance, tree_tensors
 
 
 class State(NamedTuple):
@@ -71,6 +71,14 @@ def test_what_does_not_fit_is_refused(change: str, state: State) -> None:
         tensors = {"y" + key[1:]: tensor for key, tensor in tensors.items()}
     with pytest.raises(TrainingError, match=r"does not fit this run: x\.weights\['a'\] is missing"):
         restore_tree(state, tensors, "x")
+
+
+def test_distances_overflow_without_a_warning() -> None:
+    assert (
+        tree_distance({"a": np.array([3, 0], np.float32)}, {"a": np.array([0, 4], np.float32)}) == 5
+    )
+    assert tree_distance(np.array([1e30], np.float32), np.zeros(1, np.float32)) == np.inf
+    assert tree_distance(np.zeros(1), np.zeros(2)) is None
 
 
 def test_numbers_that_are_none_are_found(state: State) -> None:

@@ -70,8 +70,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Text may come from files, so nothing in it is markup."""
-    table = Table(*map(escape, columns), box=box.SIMPLE_HEAD)
+    """Text may come from files, so nothing in it is markup. Names that are too long go on below."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in columns:
+        table.add_column(escape(name), overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     return table

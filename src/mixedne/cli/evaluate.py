@@ -111,7 +111,8 @@ class Evaluate(ShiftOptions):
         from mixedne.evaluation.table import concat_tables
 
         tables = []
-        handles = find_policies(self.policies, at=self.at, trust_pickle=self.trust_pickle)
+        with noted_warnings():
+            handles = find_policies(self.policies, at=self.at, trust_pickle=self.trust_pickle)
         for job, out in self.jobs(handles):
             count, join = counting(f"Evaluation of {job[0].name}", "episodes"), self.out is None
             with count as progress, noted_warnings():

@@ -84,7 +84,7 @@ class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
                 result = function(*arguments, **options)
         except InvalidInputError as error:
             raise self._fault(str(error)) from None
-        except Exception as error:  # whatever the environment's own code raises
+        except (Exception, SystemExit) as error:  # whatever its own code raises
             reason = f"{type(error).__name__}: {first_line(error)}"
             raise self._fault(f"raised {reason}") from error
         if not isinstance(result, tuple | list) or len(result) != 1 + names.count(","):

@@ -225,7 +225,7 @@ def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
         near = difflib.get_close_matches(full_name, known, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known[:9])}"
         raise InvalidInputError(f"there is no task {full_name!r}; {hint}") from None
-    except Exception as error:  # of Gymnasium, or whatever the environment's own code raises
+    except (Exception, SystemExit) as error:  # of Gymnasium, or of the environment's own code
         reason = first_line(error)
         raise InvalidInputError(f"the task {full_name!r} cannot be made: {reason}") from None
 
