@@ -18,6 +18,7 @@ from mixedne.evaluation.sweep import NoEffectWarning, evaluate
 from mixedne.exports import export
 from mixedne.files import digest, write_json
 from mixedne.policies import HEADS, Policy, save_policy
+from mixedne.zoo import zoo_entry
 from probes.policies import random_policy
 
 onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make extras")
@@ -130,6 +131,13 @@ def test_the_file_says_where_it_came_from(run: Path, tmp_path: Path) -> None:
     assert (row["run"], row["task"], row["acting"]) == ("policy", PENDULUM, "mean")
     assert (row["agent"], row["solver"], row["delta"], row["train_seed"]) == ("td3", "gad", 0.1, 7)
     assert row["policy"] == digest(made.path)[:16]
+
+
+def test_a_policy_of_the_zoo_has_a_digest_too(tmp_path: Path) -> None:
+    made = mixedne.export("zoo:hopper-ddpg-gad", tmp_path / "policy.onnx")
+    assert made.policy_sha256 == digest(
+        zoo_entry("zoo:hopper-ddpg-gad")[0].with_suffix(".safetensors")
+    )
 
 
 def test_the_same_policy_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:

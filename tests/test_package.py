@@ -38,6 +38,8 @@ def test_importing_changes_no_jax_setting() -> None:
 def test_parts_are_reachable_from_the_package() -> None:
     assert run_python("import mixedne; print(mixedne.solvers.gad.__name__)") == "gad"
     assert run_python("import mixedne; print('solvers' in dir(mixedne))") == "True"
+    code = "import mixedne; print(mixedne.games.parallel_env.__name__)"
+    assert run_python(code) == "parallel_env"
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:

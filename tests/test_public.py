@@ -30,7 +30,11 @@ TINY: dict[str, Any] = {
     **{"solver": "gad", "delta": 0, "hidden": (4,), "batch_size": 4, "collect_steps": 10},
     **{"updates": 1, "update_after": 10, "evaluate_every": 0, "metrics_every": 20, "steps": 100},
 }
-FUNCTIONS = [name for name in mixedne.__all__ if inspect.isfunction(getattr(mixedne, name))]
+FUNCTIONS = {
+    **{name: getattr(mixedne, name) for name in mixedne.__all__},
+    "parallel_env": mixedne.games.parallel_env,
+}
+FUNCTIONS = {name: it for name, it in FUNCTIONS.items() if inspect.isfunction(it)}
 
 
 def make_walk() -> gym.Env[Any, Any]:
@@ -190,7 +194,7 @@ def test_errors_speak_of_arguments_in_python_and_of_options_elsewhere(
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_docstrings_say_what_goes_in_and_what_comes_out(name: str) -> None:
-    function = getattr(mixedne, name)
+    function = FUNCTIONS[name]
     text = inspect.getdoc(function) or ""
     arguments, _, rest = text.partition("\nArgs:\n")[2].partition("\nReturns:\n")
     for parameter in inspect.signature(function).parameters:
@@ -201,10 +205,11 @@ def test_docstrings_say_what_goes_in_and_what_comes_out(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_their_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name == "export":
-        pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    needed = {"export": "onnxruntime", "parallel_env": "pettingzoo"}
+    if name in needed:
+        pytest.importorskip(needed[name], reason=f"{needed[name]} is not installed")
     monkeypatch.chdir(tmp_path)
-    found = doctest.DocTestFinder(recurse=False).find(getattr(mixedne, name), name)
+    found = doctest.DocTestFinder(recurse=False).find(FUNCTIONS[name], name)
     runner = doctest.DocTestRunner()
     for example in found:
         runner.run(example)

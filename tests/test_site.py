@@ -150,6 +150,8 @@ def test_the_reference_has_what_the_package_exports(site: Path) -> None:
         assert f'id="mixedne.{name}"' in python
     solvers = (site / "reference" / "solvers.html").read_text("utf-8")
     assert 'id="mixedne.solvers.mixedne_ld"' in solvers
+    games = (site / "reference" / "games.html").read_text("utf-8")
+    assert 'id="mixedne.games.parallel_env"' in games
     assert "--mass-mode" in (site / "reference" / "cli.html").read_text("utf-8")
 
 

@@ -7,6 +7,7 @@ parts are imported on first use:
 ``mixedne.optimizers``   Langevin dynamics and extra-gradient methods for Optax
 ``mixedne.solvers``      GAD, extra-gradient and MixedNE-LD over any two parameter trees
 ``mixedne.saddle``       the paper's case study
+``mixedne.games``        how two players meet in a task; ``games.parallel_env`` for PettingZoo
 ``mixedne.tasks``        tasks, shifts, and a simulator for many worlds at once
 ``mixedne.evaluation``   sweeps and grids of shifts, and their statistics
 ``mixedne.agents``       two-player DDPG, TD3 and VPG, and SAC
@@ -28,7 +29,17 @@ from mixedne.errors import InvalidInputError
 from mixedne.types import Players
 
 if TYPE_CHECKING:
-    from mixedne import agents, evaluation, optimizers, saddle, solvers, studies, tasks, training
+    from mixedne import (
+        agents,
+        evaluation,
+        games,
+        optimizers,
+        saddle,
+        solvers,
+        studies,
+        tasks,
+        training,
+    )
     from mixedne.evaluation import statistics
     from mixedne.evaluation.sweep import evaluate
     from mixedne.exports import export
@@ -55,7 +66,7 @@ _FUNCTIONS = {
 }
 
 __all__ = ["InvalidInputError", "Players", "__version__"]
-__all__ += ["agents", "evaluation", "optimizers", "saddle", "solvers", "studies", "tasks"]
+__all__ += ["agents", "evaluation", "games", "optimizers", "saddle", "solvers", "studies", "tasks"]
 __all__ += ["attack", "card", "evaluate", "export", "load_policy", "report", "results"]
 __all__ += ["statistics", "train", "training", "watch"]
 

@@ -30,6 +30,7 @@ from mixedne.files import check_new_file, digest, write_beside
 from mixedne.policies import Policy, policy_files
 from mixedne.types import LAYER_NORM_EPSILON
 from mixedne.versions import versions
+from mixedne.zoo import is_zoo_name, zoo_entry
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -89,7 +90,8 @@ def export(run: Any, out: str | Path, *, format: str = "onnx", overwrite: bool =
     if not isinstance(handle.act, Policy):
         raise InvalidInputError(f"only this package's policies can be exported, not {handle.name}")
     require_onnx()
-    source = None if handle.path is None else digest(policy_files(handle.path)[1])
+    file = zoo_entry(run)[0] if is_zoo_name(run) else handle.path
+    source = None if file is None else digest(policy_files(file)[1])
     model = make_model(handle.act, _metadata(handle, source))
     difference = largest_difference(handle.act, model)
     if not difference <= TOLERANCE:

@@ -81,6 +81,16 @@ def test_an_axis_without_effect_is_said(run: Path, capsys: pytest.CaptureFixture
     assert "friction" in said.out
 
 
+def test_the_table_shows_a_shift_of_one_value(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise its returns would look like those of the nominal world."""
+    for words, heads in ((["--mass", "2"], ["run", "mass", "episodes"]), ([], ["run", "episodes"])):
+        assert main(["evaluate", str(run), *words, "--episodes", "1"]) == 0
+        head = capsys.readouterr().out.splitlines()[2]
+        assert head.split()[: len(heads)] == heads
+
+
 def test_named_factors_may_be_given_several_times(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,6 +129,8 @@ def test_without_axes_all_that_move_the_bodies() -> None:
         ("Hopper", {"bodies": "world"}, "the body world cannot along x, y, z"),
         ("Hopper", {"axes": "xw"}, "axes must be some of x, y and z, as in xz, not 'xw'"),
         ("Hopper", {"axes": "xx"}, "axes must be some of"),
+        ("Hopper", {"axes": ""}, "axes must be some of x, y and z, as in xz, not ''"),
+        ("Hopper", {"bodies": ""}, "body must be one of .*not ''"),
         ("Hopper", {"force": 0.0}, "force must be above 0, not 0.0"),
     ],
 )

@@ -75,6 +75,22 @@ def test_without_an_adversary_there_is_no_game() -> None:
         parallel_env("Hopper", delta=0.0)
 
 
+@pytest.mark.parametrize(
+    ("formulation", "settings", "message"),
+    [
+        ("rarl", {"delta": 0.1}, "delta is no setting of rarl, which has bodies, axes, force"),
+        ("nr-mdp", {"force": 2.0}, "force is no setting of nr-mdp, which has delta"),
+        ("parameters", {"wind": 1}, "wind is no setting of parameters, which has parameters, rate"),
+        ("fate", {}, "formulation must be one of"),
+    ],
+)
+def test_settings_of_another_formulation_are_refused(
+    formulation: str, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        parallel_env("Hopper", formulation, **settings)
+
+
 # -- others come in -------------------------------------------------------------------------------
 
 

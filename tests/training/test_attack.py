@@ -17,6 +17,7 @@ from mixedne.evaluation.table import read_table
 from mixedne.policies import save_policy
 from mixedne.training.attack import attack
 from mixedne.training.attackers import still_improved
+from mixedne.training.attempt import Attempt
 from probes.policies import random_policy
 
 TWO_PLAYER, SLIDER = (f"probes.environments:{name}-v1" for name in ("TwoPlayer", "Slider"))
@@ -128,12 +129,28 @@ def test_a_set_of_ones_own_is_kept_as_its_intervals(tmp_path: Path) -> None:
     assert [*found.summary["parameters"]] == ["mass[block]=0.5:2.0"]
 
 
+@pytest.mark.parametrize(
+    ("bounds", "strongest"), [("mass[block]=0.5:2", "none"), ("mass[block]=1.5:2", "attacker")]
+)
+def test_the_tasks_own_world_is_a_candidate(
+    bounds: str, strongest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it lies within the bounds and, here by decree, no point of the grid is worse."""
+    monkeypatch.setattr(Attempt, "mean", lambda self: -9.0)
+    grid: dict[str, Any] = {"parameters": bounds, "points": 2, "episodes": 1}
+    found = attack(best, SLIDER, on="parameters", **grid, out=tmp_path / "a")
+    assert found.summary["strongest"] == strongest
+    told = "mean return 1.0 over 1 episode (1.0 without attack"
+    told_worst = "none of 2 points of a grid is worse than the task's own world"
+    assert (told in found.sentence, told_worst in found.sentence) == (strongest == "none",) * 2
+
+
 @pytest.mark.slow
 def test_cma_es_finds_the_worst_world(tmp_path: Path) -> None:
     """The heaviest block with the weakest motor; the same world with the same seed."""
     pytest.importorskip("cma")
     bounds = ["mass[block]=0.5:2", "actuator-strength=0.5:2"]
-    search: dict[str, Any] = {"parameters": bounds, "worlds": 60, "episodes": 1}
+    search: dict[str, Any] = {"parameters": bounds, "worlds": 62, "episodes": 1}
     state = np.random.get_state(legacy=False)["state"]["key"].tolist()
     found = attack(best, SLIDER, on="parameters", **search, out=tmp_path / "a")
     assert np.random.get_state(legacy=False)["state"]["key"].tolist() == state
@@ -145,8 +162,8 @@ def test_cma_es_finds_the_worst_world(tmp_path: Path) -> None:
     assert returns["none"] == pytest.approx(1)
     assert returns["attacker"] == pytest.approx(0.25, rel=0.05)  # s / k
     assert returns["attacker"] < returns["random"]
-    assert found.summary["points"] == 60
-    assert "the worst of 60 worlds that CMA-ES tried" in found.sentence
+    assert found.summary["points"] == 62  # generations of six: the last is cut short
+    assert "the worst of 62 worlds that CMA-ES tried" in found.sentence
     again = attack(best, SLIDER, on="parameters", **search, out=tmp_path / "b")
     assert again.summary == found.summary
 
@@ -180,7 +197,8 @@ def test_no_attacker_is_called_stronger_than_no_attack(tmp_path: Path) -> None:
         (["--on", "action", "--steps", 0], "steps must be"),
         (["--on", "action", "--learning-rates", 0], "above 0"),
         (["--on", "action", "--learning-rates", 0.1, 0.1], "different numbers"),
-        (["--on", "parameters"], "needs --parameters"),
+        (["--on", "parameters"], "an attack on parameters needs --parameters and their bounds"),
+        (["--on", "force", "--bodies", ""], "body must be one of"),
         (["--on", "parameters", "--parameters", "mass=2:1"], "must be below the second"),
         (["--on", "parameters", "--parameters", "mass=a"], "must be given as"),
         (["--on", "parameters", "--parameters", "noise=0:1"], "of the MuJoCo model"),

@@ -69,8 +69,9 @@ class Attack:
 
         from mixedne.training.attack import attack
 
+        unit = "worlds" if self.on == "parameters" and self.strength is None else "steps"
         try:
-            with counting(f"Attack on {self.on}", "steps") as progress, noted_warnings():
+            with counting(f"Attack on {self.on}", unit) as progress, noted_warnings():
                 result = attack(**keywords, progress=progress)
         except KeyboardInterrupt as stop:
             if stop.args:

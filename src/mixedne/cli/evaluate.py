@@ -219,7 +219,10 @@ def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
 def _print(rows: list[dict[str, Any]]) -> None:
     from mixedne.shifts import shift_axes
 
-    axes = [axis for axis in map(str, shift_axes(rows[0])) if len({r[axis] for r in rows}) > 1]
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    rows = sorted(rows, key=lambda row: runs.index(row["run"]))  # attacked episodes came later
+    known = {str(axis): (None, axis.nominal) for axis in shift_axes(rows[0])}
+    axes = [axis for axis, own in known.items() if any(row[axis] not in own for row in rows)]
     columns = ["run", *axes, "episodes", "mean return", "std", "min", "mean length"]
     table = [
         [

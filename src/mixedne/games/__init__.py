@@ -13,6 +13,8 @@
 """
 
 import functools
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -34,6 +36,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Box", "Branch", "Game", "make_game", "make_game_env", "parallel_env", "randomised"]
 
+MAKERS: dict[str, Callable[..., Game]] = {
+    **dict.fromkeys(("nr-mdp", "pr-mdp"), action_game),
+    "rarl": force_game,
+    "parameters": parameter_game,
+    "m2td3": m2td3_game,
+    "pettingzoo": two_player_game,
+}
+"""By formulation, what makes its game; its arguments are the settings."""
+
 
 @functools.lru_cache(maxsize=64)
 def make_game(
@@ -52,19 +63,13 @@ def make_game(
     They are fields of the configuration, and explained there.
     """
     check_choice("formulation", formulation, FORMULATIONS)
-    if formulation == "pettingzoo":
-        return two_player_game(task)
-    if task.opponent is not None:
+    if formulation != "pettingzoo" and task.opponent is not None:
         raise InvalidInputError(
             f"{task.id} is a game of two already: its formulation is pettingzoo, not {formulation}"
         )
-    if formulation == "rarl":
-        return force_game(task, bodies, axes, force)
-    if formulation == "parameters":
-        return parameter_game(task, parameters, rate)
-    if formulation == "m2td3":
-        return m2td3_game(task, parameters)
-    return action_game(task, formulation, delta)
+    given: dict[str, Any] = {"name": formulation, "delta": delta, "parameters": parameters}
+    given |= {"bodies": bodies, "axes": axes, "force": force, "rate": rate}
+    return MAKERS[formulation](task, **{name: given[name] for name in _arguments(formulation)})
 
 
 def make_game_env(task: Task, game: Game, **options: Any) -> gym.Env[Any, Any]:
@@ -84,11 +89,30 @@ def make_game_env(task: Task, game: Game, **options: Any) -> gym.Env[Any, Any]:
 def parallel_env(
     task: str, formulation: str = "nr-mdp", *, render_mode: str | None = None, **settings: Any
 ) -> "ParallelGame":
-    """The game as a PettingZoo ``ParallelEnv``; its agents are ``agent`` and ``adversary``.
+    """A task's game as a PettingZoo ``ParallelEnv``; its agents are ``agent`` and ``adversary``.
 
-    ``settings`` are those of the formulation (``delta``, ``bodies``, ``parameters``, …), with the
-    defaults of training: δ is 0.1.
+    Args:
+      task: name of the task, e.g. ``"Hopper-v5"``.
+      formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
+      render_mode: of the task's environment.
+      settings: those of the formulation (``delta``; ``bodies``, ``axes``, ``force``;
+        ``parameters``, ``rate``), with the defaults of training: δ is 0.1.
+
+    Returns:
+      The environment. Actions are in units, the adversary is paid the negative of the agent's
+      reward, and ``state()`` is what a critic sees.
+
+    Examples:
+      >>> import mixedne
+      >>> env = mixedne.games.parallel_env("Hopper-v5", "rarl", force=2.0)
+      >>> env.action_space("adversary")  # newtons, along x and z
+      Box(-2.0, 2.0, (2,), float32)
+      >>> seen, infos = env.reset(seed=0)
+      >>> actions = {name: env.action_space(name).sample() for name in env.agents}
+      >>> sum(env.step(actions)[1].values())
+      0.0
     """
+    _check_settings(formulation, settings)
     with requiring_pettingzoo():
         from mixedne.games.parallel import ParallelGame
     if STRENGTHS.get(formulation) == "delta":
@@ -103,3 +127,18 @@ def parallel_env(
         raise InvalidInputError(f"without a second player there is no game: {reason}")
     options = {} if render_mode is None else {"render_mode": render_mode}
     return ParallelGame(make_game_env(found, game, **options), found, game)
+
+
+def _arguments(formulation: str) -> list[str]:
+    """What the game of a formulation is made of, beside the task."""
+    return [name for name in inspect.signature(MAKERS[formulation]).parameters if name != "task"]
+
+
+def _check_settings(formulation: str, settings: dict[str, Any]) -> None:
+    """Raise unless all are settings of the formulation."""
+    check_choice("formulation", formulation, FORMULATIONS)
+    own = [name for name in _arguments(formulation) if name != "name"]
+    for name in settings:
+        if name not in own:
+            has = f"has {', '.join(own)}" if own else "has none"
+            raise InvalidInputError(f"{name} is no setting of {formulation}, which {has}")

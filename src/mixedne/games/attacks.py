@@ -55,6 +55,11 @@ class Attack:
             for name in names if kind != self.on else ():
                 if getattr(self, name) is not None:
                     raise InvalidInputError(f"{name} has an effect only in attacks on {kind}")
+        if self.on == "parameters" and not self.parameters:
+            raise InvalidInputError(
+                "an attack on parameters needs parameters= and their bounds, as in "
+                "'mass[torso]=0.5:2' 'friction=0.4:2'"
+            )
 
     @property
     def name(self) -> str:

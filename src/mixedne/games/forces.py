@@ -32,7 +32,8 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
     if not task.has_model:
         raise InvalidInputError(f"{task.id} has no MuJoCo model whose bodies could be pushed")
     usual = RARL_FORCES.get(task.name, (None, None))
-    bodies, force = bodies or usual[0], usual[1] if force is None else force
+    bodies = usual[0] if bodies is None else bodies
+    force = usual[1] if force is None else force
     if bodies is None or force is None:
         raise InvalidInputError(f"rarl needs bodies and force for {task.id}: it has no default")
     check_number("force", force, above=0)
@@ -42,8 +43,9 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
     if len(set(places)) < len(places):
         raise InvalidInputError(f"bodies must differ from each other, not {bodies}")
     moving = {name: moving_axes(model, place) for name, place in zip(names, places, strict=True)}
-    chosen = axes or "".join(a for a in AXES if all(a in able for able in moving.values()))
-    if set(chosen) - set(AXES) or len(set(chosen)) < len(chosen):
+    common = "".join(a for a in AXES if all(a in able for able in moving.values()))
+    chosen = common if axes is None else axes
+    if axes == "" or set(chosen) - set(AXES) or len(set(chosen)) < len(chosen):
         raise InvalidInputError(f"axes must be some of x, y and z, as in xz, not {chosen!r}")
     for name, able in moving.items():
         if useless := [axis for axis in chosen or AXES if axis not in able]:

@@ -80,7 +80,7 @@ def m2td3_game(task: Task, parameters: tuple[str, ...] | None) -> Game:
     """The adversary chooses the parameters of each episode's world, and acts in no other way."""
     if not parameters:
         raise InvalidInputError(
-            "the formulation m2td3 needs parameters and their bounds, as in --parameters rrls-2d"
+            "the formulation m2td3 needs parameters= and their bounds, as in rrls-2d"
         )
     ranges = Ranges.find(task, "parameters", parameters)
     box, count = Box(task.action_low, task.action_high), len(ranges.axes)

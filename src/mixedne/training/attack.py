@@ -197,7 +197,7 @@ def _goal(
     """What an attacker is to learn; None for parameters that hold for whole episodes."""
     if on == "force":
         usual = game_values("rarl", bare_name(task.id))
-        bodies = bodies or usual.get("bodies")
+        bodies = usual.get("bodies") if bodies is None else bodies
         strength = usual.get("force") if strength is None else strength
         if bodies is None or strength is None:
             raise InvalidInputError(f"attacks on force need bodies and strength in {task.id}")
@@ -270,17 +270,20 @@ def _strongest(
 def _sentence(summary: Mapping[str, Any]) -> str:
     """What is known of the policy after the attack."""
     returns, strength = summary["returns"], summary["strength"]
+    count = "1 episode" if summary["episodes"] == 1 else f"{summary['episodes']} episodes"
     how = "" if strength is None else f" of strength {strength:g}"
     words = (
         f"{summary['policy']} is at most this good in {summary['task']} under attacks{how} on "
         f"{summary['on']}: mean return {returns[summary['strongest']]['mean']:.1f} over "
-        f"{summary['episodes']} episodes ({returns['none']['mean']:.1f} without attack, "
+        f"{count} ({returns['none']['mean']:.1f} without attack, "
         f"{returns['random']['mean']:.1f} at random); it is an upper bound on the worst case"
     )
     if strength is None:
         where = ", ".join(f"{name} {value:g}" for name, value in summary["worst"].items())
         tried = {"grid": "points of a grid", "cma-es": "worlds that CMA-ES tried"}
         of = f"{summary['points']} {tried[summary['search']]}"
+        if summary["strongest"] == "none":
+            return f"{words}, and none of {of} is worse than the task's own world"
         return f"{words}, and the worst of {of}, at {where}"
     if summary["strongest"] != "attacker":
         control = {"random": "as strong as the random one", "none": "stronger than no attack"}

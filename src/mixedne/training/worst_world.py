@@ -1,10 +1,12 @@
 """The worst parameters that hold for whole episodes: nothing to learn, but a world to find.
 
 A grid is tried where few parameters are free, CMA-ES (package ``cma``) where a grid would be too
-large. Either chooses by episodes of its own; the world that it found is measured on others.
+large. Either chooses by episodes of its own; the world that it found is measured on others. The
+task's own world, where it lies within the bounds, is a candidate as well.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +16,10 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_count
 from mixedne.evaluation.statistics import over_episodes, shift_columns
+from mixedne.evaluation.sweep import NoEffectWarning
 from mixedne.evaluation.table import concat_tables
 from mixedne.shifts.sets import Interval, read_intervals
+from mixedne.tasks.sets import nominal_value
 from mixedne.training.attempt import Attempt, returns_of
 
 MAX_POINTS = 130
@@ -52,10 +56,20 @@ def worst_world(
     if by_grid:
         told, table = _worst_point(attempt, intervals, len(free), points)
     else:
-        told, table = _by_cma(attempt, intervals, WORLDS if worlds is None else worlds, progress)
-    told = {"parameters": parameters, **told, "strongest": "attacker", "still_improved": None}
+        with warnings.catch_warnings():  # a world near the task's own is no mistake of the user's
+            warnings.simplefilter("ignore", NoEffectWarning)
+            count = WORLDS if worlds is None else worlds
+            told, table = _by_cma(attempt, intervals, count, progress)
+    told = {"parameters": parameters, **told, "still_improved": None}
     key = [*shift_columns(table.columns), "episode"]
     return told, table.unique(key, keep="first", maintain_order=True)
+
+
+def _strongest(attempt: Attempt, intervals: Sequence[Interval], found: float) -> str:
+    """Who: none, if the task's own world is within bounds and worse than what was found."""
+    own = [(nominal_value(attempt.task, each.axis), each) for each in intervals]
+    inside = all(value is not None and each.low <= value <= each.high for value, each in own)
+    return "none" if inside and attempt.mean() < found else "attacker"
 
 
 def _worst_point(
@@ -81,6 +95,7 @@ def _worst_point(
         "points": count**free,
         "worst": {name: worst[name] for name in columns},
         "returns": {name: returns_of(table) for name, table in tables.items()},
+        "strongest": _strongest(attempt, intervals, worst["mean_return"]),
     }
     return told, concat_tables([nominal, grid])
 
@@ -116,17 +131,19 @@ def _by_cma(
     search = cma.CMAEvolutionStrategy(np.full(len(intervals), 0.5), FIRST_STEP, options)
     tried: list[tuple[float, NDArray[np.float64]]] = []
     while not search.stop() and len(tried) < worlds:
-        places = search.ask()
+        places = search.ask()[: worlds - len(tried)]
         for place in places:
             tried.append((attempt.mean(shifts=shifts(place)), place))
-            progress(min(len(tried), worlds), worlds)
+            progress(len(tried), worlds)
         returns = [mean for mean, _ in tried if math.isfinite(mean)]
         if not returns:
             raise InvalidInputError("the physics diverges in every one of these worlds")
         # Where the physics breaks, nothing is shown: as good as the best that was seen.
         told = [min(mean, max(returns)) for mean, _ in tried[-len(places) :]]
-        search.tell(places, told)
-    worst = shifts(min(tried, key=lambda each: each[0])[1])
+        if len(tried) < worlds:  # else the generation may be cut short
+            search.tell(places, told)
+    lowest, place = min(tried, key=lambda each: each[0])
+    worst = shifts(place)
     drawn = [shifts(place) for place in draws.uniform(size=(RANDOM_WORLDS, len(intervals)))]
     tables = {
         "none": attempt.measure(),
@@ -138,5 +155,6 @@ def _by_cma(
         "points": len(tried),
         "worst": {str(axis): value for axis, (value,) in worst},
         "returns": {name: returns_of(table) for name, table in tables.items()},
+        "strongest": _strongest(attempt, intervals, lowest),
     }
     return summary, concat_tables(tables.values())

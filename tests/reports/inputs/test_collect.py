@@ -293,6 +293,15 @@ def test_rows_of_a_run_in_its_folder_and_in_a_table_count_once(tmp_path: Path) -
     assert set(report.sweeps["episodes"]) == {10}
 
 
+def test_attacks_in_a_folder_are_found(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        write_table(pretend_table(name, {}, SWEEP), tmp_path / name / "evaluation.parquet")
+        (tmp_path / name / "attack.json").write_text("{}")
+    (tmp_path / "under way").mkdir()
+    assert set(collect([tmp_path]).sweeps["label"]) == {"one", "other"}
+
+
 def test_a_name_alone_does_not_make_a_run(tmp_path: Path) -> None:
     pretend_evaluated(tmp_path / "a", SWEEP, solver="mixedne-ld")
     provenance = {"agent": "ddpg", "solver": "gad", "delta": 0.1, "train_seed": 0}

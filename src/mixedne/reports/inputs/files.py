@@ -78,7 +78,7 @@ def find(paths: Iterable[Path]) -> Inputs:
         if not something:
             raise InvalidInputError(
                 f"{path} holds nothing to report: no runs, no evaluation table, no study, "
-                "no case study and no video"
+                "no attack, no case study and no video"
             )
     return found
 
@@ -91,7 +91,7 @@ def _find_file(path: Path, found: Inputs) -> bool:
 
 
 def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
-    """A run, a case study, a study, or a folder that holds some of these."""
+    """A run, a case study, a study, or a folder that holds some of these, or attacks."""
     if _is_run(path):
         return _find_config(path, found)
     plans = sorted((path / "studies").glob("*.json"))
@@ -107,6 +107,8 @@ def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
             seen |= _find_file(child, found)
         elif _is_run(child) and ".damaged-" not in child.name:
             seen |= _find_config(child, found)
+        elif (child / "attack.json").is_file():
+            seen |= _find_file(child / "evaluation.parquet", found)
         elif below and (child / "studies").is_dir():
             seen |= _find_folder(child, found, below=False)
     return seen

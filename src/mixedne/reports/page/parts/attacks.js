@@ -4,10 +4,16 @@ const ATTACK_COLUMNS = [
   { title: "Method", text: (row) => row.method },
   { title: "No attack", number: true, text: (row) => attackNumber(row, "none") },
   { title: "At random", number: true, text: (row) => attackNumber(row, "random") },
-  { title: "Strongest found", number: true, text: (row) => attackNumber(row, "attacker") },
+  { title: "Strongest found", number: true, text: (row) => (isOfAnother(row) ? "" : attackNumber(row, "attacker")) },
+  { title: "This attacker", number: true, text: (row) => (isOfAnother(row) ? attackNumber(row, "attacker") : "") },
   { title: "Left", number: true, text: (row) => shareLeft(row) },
   { title: "Seeds", number: true, text: (row) => String(row.seeds) },
 ];
+
+/** Whether an attacker of some policy, named by its digest, was applied to this one: no search found it. */
+function isOfAnother({ attack }) {
+  return / by [0-9a-f]{8}$/.test(attack);
+}
 
 function attackNumber(row, name) {
   return row[name] === null ? "" : withInterval(row[name], row, `${name}_low`, `${name}_high`);
