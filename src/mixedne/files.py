@@ -129,10 +129,10 @@ def unfinished_files(folder: Path, stems: str) -> list[Path]:
     return [path for path in folder.glob(".*") if name.fullmatch(path.name)]
 
 
-def write_table(table: "pl.DataFrame", path: Path, format_version: str = "1") -> None:
+def write_table(table: "pl.DataFrame", path: Path) -> None:
     """Write a table as Parquet, with its format_version in the file's metadata."""
     content = io.BytesIO()  # on a full disk, polars' own error would be no OSError
-    table.write_parquet(content, metadata={"format_version": format_version})
+    table.write_parquet(content, metadata={"format_version": "1"})
     with write_beside(path) as temporary:
         temporary.write_bytes(content.getvalue())
 

@@ -234,8 +234,6 @@ class _Pace:
     frames_per_second: int
     frames_per_step: Fraction
     max_frames: int
-    total: int
-    """Frames of an episode that lasts to the time limit."""
 
     @classmethod
     def of(
@@ -252,12 +250,11 @@ class _Pace:
         check_number("fps", chosen, at_least=1, at_most=240)
         check_number("speed", speed, at_least=0.01, at_most=100)
         per_step = Fraction(chosen, own) / Fraction(speed).limit_denominator(1000)
-        total = int((task.max_episode_steps or 0) * per_step) + 1
-        most = total + 1
+        most = int((task.max_episode_steps or 0) * per_step) + 2
         if seconds is not None:
             check_number("seconds", seconds, above=0, at_most=1e6)
             most = max(1, int(seconds * chosen))
-        return cls(chosen, per_step, most, min(most, total))
+        return cls(chosen, per_step, most)
 
 
 class _Moment(NamedTuple):
