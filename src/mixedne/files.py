@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -81,6 +82,23 @@ def finished_digest(folder: Path, name: str) -> str | None:
     return None
 
 
+def read_bytes(path: str | Path) -> bytes:
+    """A file's bytes; ``InvalidInputError`` if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def parse_toml(content: bytes, file: str) -> dict[str, Any]:
+    """A TOML document, or one sentence that begins with the file."""
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+        raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
+
+
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON file that carries a digest of its own content."""
     with write_beside(path) as temporary:
@@ -98,10 +116,9 @@ def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:
 
     Files of older versions, which carry no digest, are read with a warning.
     """
+    content = read_bytes(path)
     try:
-        document = parse_json(path.read_bytes())
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+        document = parse_json(content)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise InvalidInputError(f"{path} is damaged or no JSON file: {reason}") from None
