@@ -90,6 +90,11 @@ def read_bytes(path: str | Path) -> bytes:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
 
 
+def readable(name: str | Path) -> str:
+    """A file's name as proper text, whatever bytes it is made of."""
+    return os.fsencode(name).decode(errors="replace")
+
+
 def parse_toml(content: bytes, file: str) -> dict[str, Any]:
     """A TOML document, or one sentence that begins with the file."""
     try:
