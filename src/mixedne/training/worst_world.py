@@ -5,7 +5,7 @@ large. Either chooses by episodes of its own; the world that it found is measure
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_count
 from mixedne.evaluation.statistics import over_episodes, shift_columns
 from mixedne.evaluation.table import concat_tables
+from mixedne.progress import OnProgress
 from mixedne.shifts.sets import Interval, read_intervals
 from mixedne.training.attempt import Attempt, returns_of
 
@@ -33,15 +34,13 @@ RANDOM_WORLDS = 10
 FIRST_STEP = 0.3
 """The first deviation of CMA-ES, as a share of a parameter's range."""
 
-Progress = Callable[[int, int], None]
-
 
 def worst_world(
     attempt: Attempt,
     parameters: tuple[str, ...],
     points: int | None,
     worlds: int | None,
-    progress: Progress,
+    progress: OnProgress,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """What there is to tell of the worst world found, and the episodes that are reported."""
     intervals = read_intervals("parameters", parameters, attempt.task.id)
@@ -86,7 +85,7 @@ def _worst_point(
 
 
 def _by_cma(
-    attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: Progress
+    attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: OnProgress
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     try:
         import cma
