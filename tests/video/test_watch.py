@@ -24,7 +24,7 @@ from mixedne.tasks.registry import nominal_model
 from mixedne.video import renderer
 from mixedne.video.captions import FIELDS, caption_text, read_caption
 from mixedne.video.renderer import Renderer
-from mixedne.video.watch import Video, watch, who_acts
+from mixedne.video.watch import Video, how_trained, watch
 from mixedne.video.writer import TextOverlay, VideoFile
 from probes.pictures import decode, skip_without_gl
 from probes.policies import random_policy
@@ -320,7 +320,7 @@ def test_shifts_and_policies_in_words() -> None:
     handle = PolicyHandle(
         "a", lambda _: np.zeros(1), {"agent": "td3", "solver": "gad", "delta": 0.1}
     )
-    assert who_acts(handle, stochastic=False) == "a (td3, gad, δ 0.1)"
+    assert how_trained(handle, stochastic=False) == "td3, gad, δ 0.1"
 
 
 def test_an_interrupted_film_leaves_nothing(

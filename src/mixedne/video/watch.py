@@ -205,17 +205,11 @@ def _check_tasks(handles: Sequence[PolicyHandle]) -> None:
 
 def _head(task: Task, handle: PolicyHandle, shift: Shift, grid: Grid, layout: Layout) -> list[str]:
     """What stands above a picture; in a small one what differs comes first."""
-    if layout.rows * layout.columns == 1:
-        who = who_acts(handle, stochastic=grid.stochastic)
-        return [f"{task.id}   {who}", str(shift)]
     described = how_trained(handle, stochastic=grid.stochastic)
+    if layout.rows * layout.columns == 1:
+        who = f"{handle.name} ({described})" if described else handle.name
+        return [f"{task.id}   {who}", str(shift)]
     return ["   ".join(filter(None, [described, handle.name])), str(shift)]
-
-
-def who_acts(handle: PolicyHandle, *, stochastic: bool) -> str:
-    """A policy's name, with what is known of it."""
-    described = how_trained(handle, stochastic=stochastic)
-    return f"{handle.name} ({described})" if described else handle.name
 
 
 def how_trained(handle: PolicyHandle, *, stochastic: bool) -> str:
