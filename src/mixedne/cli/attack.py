@@ -2,9 +2,9 @@
 
 import shlex
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -59,8 +59,7 @@ class Attack:
 
     def run(self) -> None:
         """Attack, and say what is known now."""
-        keywords: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        keywords.pop("json")
+        keywords = {name: value for name, value in vars(self).items() if name != "json"}
 
         from mixedne.training.attack import attack
 
