@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from mixedne.errors import InvalidInputError, first_line
+from mixedne.errors import InvalidInputError, first_line, optional_import
 from mixedne.evaluation.onnx import load_onnx
 from mixedne.evaluation.runs import (
     PROVENANCE,
@@ -201,12 +201,8 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
             "pass trust_pickle=True if you trust its maker"
         )
     algorithm = _stable_baselines_algorithm(path)
-    try:
-        import stable_baselines3
-    except ImportError:
-        raise InvalidInputError(
-            "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
-        ) from None
+    words = "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
+    stable_baselines3 = optional_import("stable_baselines3", words)
     try:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except Exception as error:  # whatever a strange file makes the loader raise

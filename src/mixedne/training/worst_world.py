@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, check_count
+from mixedne.errors import InvalidInputError, check_count, optional_import
 from mixedne.evaluation.statistics import over_episodes, shift_columns
 from mixedne.evaluation.table import concat_tables
 from mixedne.progress import OnProgress
@@ -87,13 +87,11 @@ def _worst_point(
 def _by_cma(
     attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: OnProgress
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    try:
-        import cma
-    except ImportError:
-        raise InvalidInputError(
-            f"a grid of {len(intervals)} parameters is too large, and CMA-ES needs the package "
-            "cma: install mixedne[cma], or give points"
-        ) from None
+    cma = optional_import(
+        "cma",
+        f"a grid of {len(intervals)} parameters is too large, and CMA-ES needs the package "
+        "cma: install mixedne[cma], or give points",
+    )
     check_count("worlds", worlds, at_least=1)
     if len(intervals) < 2:
         raise InvalidInputError("CMA-ES needs two parameters or more: give points instead")
