@@ -165,7 +165,7 @@ def axes(report: Report) -> dict[str, Any]:
             "label": axis.label,
             "short": style.short_axis(str(axis)),
             "nominal": axis.nominal,
-            "log": axis.log_axis,
+            "log": axis.entry.log_axis,
         }
         for axis in shift_axes(sorted(found))
     }
