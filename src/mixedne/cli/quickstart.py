@@ -45,7 +45,6 @@ class Quickstart:
 
     def run(self) -> None:
         """Train, evaluate, write the report and print a summary."""
-        check_number("seeds", self.seeds, at_least=1)
         check_number("steps", self.steps, at_least=1)
         check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
 

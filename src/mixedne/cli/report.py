@@ -33,15 +33,9 @@ class Report:
         """Read, draw and write."""
         from mixedne.reports.report import report
 
+        options = {name: x for name, x in vars(self).items() if name not in ("paths", "json")}
         with noted_warnings():
-            made = report(
-                *self.paths,
-                out=self.out,
-                figures=self.figures,
-                statistic=self.statistic,
-                title=self.title,
-                overwrite=self.overwrite,
-            )
+            made = report(*self.paths, **options)
         for sentence in made.missing:
             note(f"missing: {sentence}")
         if self.json:
