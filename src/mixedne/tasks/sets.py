@@ -5,12 +5,7 @@ import numpy as np
 
 from mixedne.errors import InvalidInputError
 from mixedne.shifts import Axis, Shift
-from mixedne.shifts.model import (
-    contact_frictions,
-    find_element,
-    frictional_pairs,
-    shifted_model,
-)
+from mixedne.shifts.model import contact_frictions, find_element, frictional_pairs, shifted_model
 from mixedne.shifts.sets import TaskSet, UncertaintySet
 from mixedne.tasks.registry import check_axes, nominal_model, resolve_task
 from mixedne.tasks.task import Task
