@@ -39,14 +39,8 @@ class Report:
         for sentence in made.missing:
             note(f"missing: {sentence}")
         if self.json:
-            print_json(
-                {
-                    "page": str(made.path),
-                    "figures": [str(path) for path in made.figures],
-                    **made.counts,
-                    "missing": list(made.missing),
-                }
-            )
+            found = {"page": made.path, "figures": made.figures, **made.counts}
+            print_json({**found, "missing": made.missing})
             return
         if self.figures is not None:
             note(f"{len(made.figures)} files of figures are in {self.figures}")
