@@ -1,5 +1,6 @@
 """Videos show the episode that is measured, and can be played and captioned."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -295,7 +296,7 @@ def test_files_that_are_no_films_have_no_caption(tmp_path: Path) -> None:
 
 def _film_that_says(comment: str, folder: Path) -> Path:
     path = folder / "other.mp4"
-    with VideoFile(path, (64, 64), 10) as video:
+    with contextlib.closing(VideoFile(path, (64, 64), 10)) as video:
         video.add(np.zeros((64, 64, 3), np.uint8))
         video.finish("title", comment)
     with av.open(str(path)) as written:

@@ -177,7 +177,7 @@ def watch(
         tiles, table = _play(handles, found, grid, cases, pace)
         kind = ImageFile if path.suffix in IMAGES else VideoFile
         recording: ImageFile | VideoFile = kind(file, layout.size, pace.frames_per_second)
-        stack.enter_context(recording)
+        stack.callback(recording.close)
         heads = [_head(found, handles[case.policy], case.shift, grid, layout) for case in cases]
         total = max(map(len, tiles))
         for picture in _compose(tiles, heads, layout, draw):
