@@ -322,9 +322,8 @@ class OnPolicyUpdater:
     ) -> list[tuple[SolverState, dict[str, jax.Array]]]:
         def one_run(state: SolverState, key: jax.Array, eta: jax.Array, sigma: jax.Array) -> Any:
             def controls_at(i: jax.Array) -> Controls:
-                sigma_i = jax.lax.dynamic_index_in_dim(sigma, i, keepdims=False)
                 eta_i = eta if eta.ndim == 0 else batch_at(eta, i)
-                return Controls(self._config.inner_steps, sigma_i, eta_i)
+                return Controls(self._config.inner_steps, batch_at(sigma, i), eta_i)
 
             return outer_steps(self.agent, self._solver, key, state, count, controls_at)
 
