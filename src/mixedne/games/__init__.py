@@ -27,7 +27,7 @@ from mixedne.games.ranges import m2td3_game, randomised
 from mixedne.games.two_player import two_player_game
 from mixedne.names import FORMULATIONS, STRENGTHS
 from mixedne.tasks import Task, make_env, resolve_task
-from mixedne.tasks.parallel import requiring_pettingzoo
+from mixedne.tasks.parallel import find_pettingzoo
 
 if TYPE_CHECKING:
     from mixedne.games.parallel import ParallelGame
@@ -89,8 +89,9 @@ def parallel_env(
     ``settings`` are those of the formulation (``delta``, ``bodies``, ``parameters``, …), with the
     defaults of training: δ is 0.1.
     """
-    with requiring_pettingzoo():
-        from mixedne.games.parallel import ParallelGame
+    find_pettingzoo()
+    from mixedne.games.parallel import ParallelGame
+
     if STRENGTHS.get(formulation) == "delta":
         settings = {"delta": 0.1, **settings}
     found = resolve_task(task)
