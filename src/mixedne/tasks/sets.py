@@ -1,6 +1,5 @@
 """What an uncertainty set means for a task's model: its own values, and what cannot matter."""
 
-import mujoco
 import numpy as np
 
 from mixedne.errors import InvalidInputError
@@ -56,7 +55,7 @@ def same_contacts(
         most = int(same[own].max(initial=0))
         if most > 1:
             others = {int(g) for pair in pairs[own & (same == most)] for g in pair if g != geom}
-            geoms = " and ".join(_geom_name(model, other) for other in sorted(others))
+            geoms = " and ".join(model.geom(g).name or f"geom #{g}" for g in sorted(others))
             found.append(
                 f"{most} of {len(values)} values of {axis} give the same contact of {geoms}: "
                 "MuJoCo takes the larger friction of two geoms"
@@ -66,10 +65,6 @@ def same_contacts(
 
 def _is_friction(axis: Axis) -> bool:
     return "friction" in (axis.parameter, axis.entry.part_of)
-
-
-def _geom_name(model: mujoco.MjModel, geom: int) -> str:
-    return mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or f"geom #{geom}"
 
 
 def set_faults(
