@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_FUNCTIONS = {
+_MEMBERS = {
     "attack": "mixedne.training.attack",
     "card": "mixedne.reports.card",
     "evaluate": "mixedne.evaluation.sweep",
@@ -61,6 +61,7 @@ _FUNCTIONS = {
     "load_policy": "mixedne.policies",
     "report": "mixedne.reports.report",
     "results": "mixedne.studies.results",
+    "statistics": "mixedne.evaluation",
     "train": "mixedne.training.run",
     "watch": "mixedne.video.watch",
 }
@@ -72,12 +73,10 @@ __all__ += ["statistics", "train", "training", "watch"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
+    if name in _MEMBERS:
+        return getattr(importlib.import_module(_MEMBERS[name]), name)
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("mixedne")
-    if name == "statistics":
-        return importlib.import_module("mixedne.evaluation.statistics")
     if name in __all__:
         return importlib.import_module(f"mixedne.{name}")
     raise AttributeError(f"module 'mixedne' has no attribute {name!r}")

@@ -1,6 +1,7 @@
 """The package's named error, and the checks that many modules make with one wording."""
 
 import difflib
+import importlib
 import json
 import math
 from collections.abc import Iterable
@@ -59,6 +60,14 @@ def parse_json(text: str | bytes) -> Any:
         return found
     except RecursionError:
         raise ValueError("the document is nested too deeply") from None
+
+
+def optional_import(module: str, sentence: str) -> Any:
+    """A module of an optional package, or the sentence that says what to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InvalidInputError(sentence) from None
 
 
 def check_number(

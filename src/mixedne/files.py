@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -81,6 +82,28 @@ def finished_digest(folder: Path, name: str) -> str | None:
     return None
 
 
+def read_bytes(path: str | Path) -> bytes:
+    """A file's bytes; ``InvalidInputError`` if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def readable(name: str | Path) -> str:
+    """A file's name as proper text, whatever bytes it is made of."""
+    return os.fsencode(name).decode(errors="replace")
+
+
+def parse_toml(content: bytes, file: str) -> dict[str, Any]:
+    """A TOML document, or one sentence that begins with the file."""
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+        raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
+
+
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON file that carries a digest of its own content."""
     with write_beside(path) as temporary:
@@ -98,10 +121,9 @@ def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:
 
     Files of older versions, which carry no digest, are read with a warning.
     """
+    content = read_bytes(path)
     try:
-        document = parse_json(path.read_bytes())
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+        document = parse_json(content)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise InvalidInputError(f"{path} is damaged or no JSON file: {reason}") from None
@@ -129,10 +151,10 @@ def unfinished_files(folder: Path, stems: str) -> list[Path]:
     return [path for path in folder.glob(".*") if name.fullmatch(path.name)]
 
 
-def write_table(table: "pl.DataFrame", path: Path, format_version: str = "1") -> None:
+def write_table(table: "pl.DataFrame", path: Path) -> None:
     """Write a table as Parquet, with its format_version in the file's metadata."""
     content = io.BytesIO()  # on a full disk, polars' own error would be no OSError
-    table.write_parquet(content, metadata={"format_version": format_version})
+    table.write_parquet(content, metadata={"format_version": "1"})
     with write_beside(path) as temporary:
         temporary.write_bytes(content.getvalue())
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixedne.errors import InvalidInputError
-from mixedne.files import finished_digest
+from mixedne.files import finished_digest, read_bytes
 
 FILE = "metrics.jsonl"
 
@@ -81,10 +81,7 @@ def parse_metrics(content: bytes) -> Metrics:
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of a run folder's metrics; refuses damaged ones."""
     path = folder / FILE
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    content = read_bytes(path)
     metrics = parse_metrics(content)
     if metrics.damage is not None:
         raise InvalidInputError(f"{path} is damaged: {metrics.damage}")

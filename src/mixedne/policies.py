@@ -287,9 +287,9 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
     return Policy(spec, tensors)
 
 
-def saved_step(path: str | Path, name: str = "policy") -> int | None:
+def saved_step(path: str | Path) -> int | None:
     """After how many steps of its training a policy was saved; None if its file does not say."""
-    step = _read_files(path, *policy_files(path, name))[0].get("step")
+    step = _read_files(path, *policy_files(path))[0].get("step")
     return step if type(step) is int else None
 
 

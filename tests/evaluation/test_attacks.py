@@ -51,7 +51,7 @@ def test_without_strength_the_worlds_are_the_same_to_the_bit(attacker: Attacker)
         attacker = Attacker(attack, attacker.policy)
     cases = [(NOMINAL, seed) for seed in (3, 4)]
     plain = make_worlds(task, cases, threads=1)
-    attacked = AttackedWorlds(task, cases, attacker, np.ones((2, 11)), [0.0, 0.0], threads=1)
+    attacked = AttackedWorlds(task, cases, attacker, np.ones((2, 11)), threads=1)
     seen = plain.reset()
     np.testing.assert_array_equal(attacked.reset(), seen)
     for _ in range(8):

@@ -86,7 +86,7 @@ def test_noise_follows_the_outer_counter() -> None:
     updater, _ = make(configured(solver="mixedne-ld", sigma0=0.01, updates=50))
     for first in (1, 51, 100_001, 299_951):
         for call in updater.calls(first, 50):
-            controls: Any = updater._controls(call)
+            controls: Any = updater._controls(call)[0]
             steps = len(call.inner_steps)
             for i in range(steps):
                 exact = 0.01 * math.exp((call.first + i) * math.log1p(-5e-5))

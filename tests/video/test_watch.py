@@ -1,5 +1,6 @@
 """Videos show the episode that is measured, and can be played and captioned."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from mixedne.tasks.registry import nominal_model
 from mixedne.video import renderer
 from mixedne.video.captions import FIELDS, caption_text, read_caption
 from mixedne.video.renderer import Renderer
-from mixedne.video.watch import Video, watch, who_acts
+from mixedne.video.watch import Video, how_trained, watch
 from mixedne.video.writer import TextOverlay, VideoFile
 from probes.pictures import decode, skip_without_gl
 from probes.policies import random_policy
@@ -295,7 +296,7 @@ def test_files_that_are_no_films_have_no_caption(tmp_path: Path) -> None:
 
 def _film_that_says(comment: str, folder: Path) -> Path:
     path = folder / "other.mp4"
-    with VideoFile(path, (64, 64), 10) as video:
+    with contextlib.closing(VideoFile(path, (64, 64), 10)) as video:
         video.add(np.zeros((64, 64, 3), np.uint8))
         video.finish("title", comment)
     with av.open(str(path)) as written:
@@ -320,7 +321,7 @@ def test_shifts_and_policies_in_words() -> None:
     handle = PolicyHandle(
         "a", lambda _: np.zeros(1), {"agent": "td3", "solver": "gad", "delta": 0.1}
     )
-    assert who_acts(handle, stochastic=False) == "a (td3, gad, δ 0.1)"
+    assert how_trained(handle, stochastic=False) == "td3, gad, δ 0.1"
 
 
 def test_an_interrupted_film_leaves_nothing(

@@ -2,9 +2,9 @@
 
 import shlex
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -62,9 +62,9 @@ class Attack:
 
     def run(self) -> None:
         """Attack, and say what is known now."""
-        keywords: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        keywords.pop("json")
-        if not keywords.pop("no_cache"):
+        ours = ("json", "no_cache")
+        keywords = {name: value for name, value in vars(self).items() if name not in ours}
+        if not self.no_cache:
             use_compilation_cache()
 
         from mixedne.training.attack import attack

@@ -32,10 +32,8 @@ class Card:
         with noted_warnings():
             made = card(self.run_folder, self.out, at=self.at, overwrite=self.overwrite)
         if self.json:
-            figures = [str(path) for path in made.figures]
-            print_json(
-                {"card": str(made.path), "figures": figures, "mean_return": made.mean_return}
-            )
+            found = {"card": made.path, "figures": made.figures, "mean_return": made.mean_return}
+            print_json(found)
             return
         note(f"{len(made.figures)} figures are beside the card")
         print(made.path)

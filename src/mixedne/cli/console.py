@@ -47,8 +47,8 @@ def noted_warnings() -> Iterator[None]:
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on stdout; numbers that JSON lacks become null."""
-    finite = json.loads(json.dumps(document), parse_constant=lambda _: None)
+    """Print one JSON document on stdout; paths are texts, numbers that JSON lacks become null."""
+    finite = json.loads(json.dumps(document, default=os.fspath), parse_constant=lambda _: None)
     print(json.dumps(finite, allow_nan=False))
 
 

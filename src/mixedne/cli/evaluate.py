@@ -29,11 +29,14 @@ class ShiftOptions:
     """The task; policies from elsewhere need it."""
     at: Annotated[str, arg(metavar="best|last|STEP")] = "last"
     """Which policy of a run: the last, the best by its own evaluations, or one that it keeps."""
-    mass: Any = None  # this, friction and noise: lists of ``evaluate``, numbers of ``watch``
+    mass: List = None
+    """Factors on all bodies' masses: one, or several for as many worlds."""
     mass_mode: Literal["reference", "consistent"] = "reference"
     """What a factor on masses changes: masses alone, or inertias and derived constants too."""
-    friction: Any = None
-    noise: Any = None
+    friction: List = None
+    """Factors on all geoms' friction."""
+    noise: List = None
+    """Probabilities with which a uniform action replaces the policy's."""
     shift: UseAppendAction[Annotated[tuple[str, ...], arg(metavar="AXIS=LIST")]] = ()
     """Values along any axis, as often as you like: gravity=0.5, mass[torso]:abs=3.5."""
     body_mass: UseAppendAction[NamedFactors] = ()
@@ -74,10 +77,6 @@ class Evaluate(ShiftOptions):
     """Run folders, policy files, ONNX files, or Stable-Baselines3 files."""
     mass: List = None
     """Factors on all bodies' masses."""
-    friction: List = None
-    """Factors on all geoms' friction."""
-    noise: List = None
-    """Probabilities with which a uniform action replaces the policy's."""
     rho: List = None
     """Values of ρ, for the toy MDP."""
     strength: List = None
@@ -105,7 +104,7 @@ class Evaluate(ShiftOptions):
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
         keywords = self.keywords("policies", "out", "trust_pickle", "at")
 
-        from mixedne.cli.sets import add_scores, print_scores, set_name
+        from mixedne.cli.sets import add_scores, print_scores
         from mixedne.evaluation.handles import find_policies
         from mixedne.evaluation.sweep import evaluate
         from mixedne.evaluation.table import concat_tables
@@ -122,11 +121,11 @@ class Evaluate(ShiftOptions):
         table = concat_tables(tables)
         rows = summarise(table).to_dicts()
         if self.set is not None:
-            add_scores(rows, table, set_name(self.set))
+            add_scores(rows, table, Path(self.set).stem)
         if self.json:
             print_json(rows)
         elif self.set is not None:
-            print_scores(table, set_name(self.set))
+            print_scores(table, Path(self.set).stem)
         else:
             _print(rows)
 
@@ -150,12 +149,6 @@ class Watch(ShiftOptions):
     """Run folders, policy files, ONNX files, or Stable-Baselines3 files, of one task."""
     out: Annotated[Path, arg(metavar="FILE.mp4|.webp|.gif")]
     """The film: a video, or an image that moves."""
-    mass: List = None
-    """Factors on all bodies' masses: one, or several for as many worlds."""
-    friction: List = None
-    """Factors on all geoms' friction."""
-    noise: List = None
-    """Probabilities with which a uniform action replaces the policy's."""
     strength: float | None = None
     """Strength of the attack; that of the attacker's training by default."""
     episode: int = 0

@@ -45,7 +45,6 @@ class Quickstart:
 
     def run(self) -> None:
         """Train, evaluate, write the report and print a summary."""
-        check_number("seeds", self.seeds, at_least=1)
         check_number("steps", self.steps, at_least=1)
         check_number("workers", 1 if self.workers is None else self.workers, at_least=1)
 
@@ -74,15 +73,14 @@ class Quickstart:
         table = results(folder.path, study=spec.name)
         _film(folder, outcome.runs, table)
 
-        from mixedne.reports.inputs.collect import collect
-        from mixedne.reports.page import write_page
+        from mixedne.reports.report import report
 
-        report = folder.path / "report.html"
+        page = folder.path / "report.html"
         title = "Quickstart: InvertedPendulum-v5, robust and plain"
-        write_page(collect([folder.path], title=title), report)
+        report(folder.path, out=page, title=title, overwrite=True)
         _print_summary(table)
         note(f"The runs are in {folder.runs}")
-        note(f"The report is {report}: open it in a browser")
+        note(f"The report is {page}: open it in a browser")
 
 
 def _film(folder: "StudyFolder", runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:

@@ -33,26 +33,14 @@ class Report:
         """Read, draw and write."""
         from mixedne.reports.report import report
 
+        options = {name: x for name, x in vars(self).items() if name not in ("paths", "json")}
         with noted_warnings():
-            made = report(
-                *self.paths,
-                out=self.out,
-                figures=self.figures,
-                statistic=self.statistic,
-                title=self.title,
-                overwrite=self.overwrite,
-            )
+            made = report(*self.paths, **options)
         for sentence in made.missing:
             note(f"missing: {sentence}")
         if self.json:
-            print_json(
-                {
-                    "page": str(made.path),
-                    "figures": [str(path) for path in made.figures],
-                    **made.counts,
-                    "missing": list(made.missing),
-                }
-            )
+            found = {"page": made.path, "figures": made.figures, **made.counts}
+            print_json({**found, "missing": made.missing})
             return
         if self.figures is not None:
             note(f"{len(made.figures)} files of figures are in {self.figures}")

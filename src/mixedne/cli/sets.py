@@ -2,7 +2,6 @@
 
 import textwrap
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
@@ -180,8 +179,3 @@ def _interval(row: dict[str, Any], measure: str) -> str:
 
 def _text(value: Any) -> str:
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def set_name(name: str | Path) -> str:
-    """What a set is called in results."""
-    return Path(name).stem if str(name).endswith(".toml") else str(name)

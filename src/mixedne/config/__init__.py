@@ -7,13 +7,7 @@
 """
 
 from mixedne.config.config import MAX_SEED, SETTINGS, Config, unused_fields
-from mixedne.config.configure import (
-    configure,
-    game_of,
-    is_in_tables,
-    learning_gap,
-    total_updates,
-)
+from mixedne.config.configure import configure, game_of, is_in_tables, learning_gap, total_updates
 from mixedne.config.presets import FALLBACK
 
 __all__ = ["FALLBACK", "MAX_SEED", "SETTINGS", "Config", "configure", "game_of"]

@@ -139,14 +139,12 @@ class AttackedWorlds(Worlds):
         cases: Sequence[tuple[Shift, int]],
         attacker: Attacker,
         scales: NDArray[np.float64],
-        strengths: Sequence[float] | None = None,
         **options: Any,
     ) -> None:
-        """``scales``: of each world's policy; ``strengths``: those of the shifts by default."""
+        """``scales``: of each world's policy."""
         super().__init__(task, cases)
         self._attacker, self._rules, self._scales = attacker, attacker.rules(task), scales
-        given = [attacker_of(s)[1] for s, _ in cases] if strengths is None else strengths
-        self._strengths = np.array(given, float)[:, None]
+        self._strengths = np.array([attacker_of(s)[1] for s, _ in cases], float)[:, None]
         inner = [(shift.only("model", "task"), seed) for shift, seed in cases]
         if attacker.attack.on == "parameters":
             for axis in {axis for shift, _ in inner for axis in shift.only("model").axes}:

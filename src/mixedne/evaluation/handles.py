@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import inspect
 import json
-import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from mixedne.errors import InvalidInputError, first_line
+from mixedne.errors import InvalidInputError, first_line, optional_import
 from mixedne.evaluation.onnx import load_onnx
 from mixedne.evaluation.runs import (
     PROVENANCE,
@@ -31,6 +30,7 @@ from mixedne.evaluation.runs import (
     read_provenance,
     run_of,
 )
+from mixedne.files import readable
 from mixedne.policies import Policy, load_policy, policy_files
 from mixedne.shifts.channels import POLICY, DrawStream, episode_generator
 from mixedne.zoo import is_zoo_name, zoo_entry
@@ -116,7 +116,7 @@ def _with_distinct_names(handles: list[PolicyHandle]) -> list[PolicyHandle]:
     names = list(given)
     for i, handle in enumerate(handles):
         if given.count(handle.name) > 1 and handle.path is not None:
-            names[i] = _readable("/".join(handle.path.resolve().parts[-2:]))
+            names[i] = readable("/".join(handle.path.resolve().parts[-2:]))
     for i, name in enumerate(names):
         if name in names[:i]:
             names[i] = f"{name}-{names[: i + 1].count(name)}"
@@ -143,7 +143,7 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         opponent = load_policy(path, "adversary")
         files += policy_files(path, "adversary")
     handle = PolicyHandle(
-        name=_readable(name),
+        name=readable(name),
         act=policy,
         provenance={} if run is None else read_provenance(run, path),
         task=policy.spec.task,
@@ -162,11 +162,6 @@ def _from_zoo(path: Path) -> PolicyHandle:
     file, entry = zoo_entry(path)
     own = {name: entry.get(name) for name in PROVENANCE}
     return replace(find_policy(file), provenance=as_provenance(own), path=None)
-
-
-def _readable(name: str) -> str:
-    """A file's name as proper text, whatever bytes it is made of."""
-    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _sizes(policy: Policy) -> tuple[int, int]:
@@ -188,7 +183,7 @@ def _from_onnx(path: Path) -> PolicyHandle:
     except (ValueError, TypeError, OverflowError):
         raise InvalidInputError(f"{path} is damaged: it misstates its training") from None
     return PolicyHandle(
-        name=_readable(path.stem),
+        name=readable(path.stem),
         act=policy,
         provenance=provenance,
         task=policy.task,
@@ -206,20 +201,14 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
             "pass trust_pickle=True if you trust its maker"
         )
     algorithm = _stable_baselines_algorithm(path)
-    try:
-        import stable_baselines3
-    except ImportError:
-        raise InvalidInputError(
-            "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
-        ) from None
+    words = "Stable-Baselines3 files need the extra: pip install 'mixedne[sb3]'"
+    stable_baselines3 = optional_import("stable_baselines3", words)
     try:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except Exception as error:  # whatever a strange file makes the loader raise
         raise InvalidInputError(f"{path} cannot be loaded: {first_line(error)}") from None
     fingerprint = _hash_files([path])
-    return replace(
-        _from_model(model), name=_readable(path.stem), fingerprint=fingerprint, path=path
-    )
+    return replace(_from_model(model), name=readable(path.stem), fingerprint=fingerprint, path=path)
 
 
 def _from_model(model: Any) -> PolicyHandle:

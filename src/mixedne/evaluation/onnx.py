@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, parse_json
+from mixedne.errors import InvalidInputError, optional_import, parse_json
 from mixedne.evaluation.onnx_checks import MAX_BYTES, check_model, plain
 
 if TYPE_CHECKING:
@@ -73,11 +73,8 @@ def load_onnx(path: Path) -> OnnxPolicy:
 
 def require_onnx() -> None:
     """Refuse to go on without the packages that ONNX files need."""
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-    except ImportError:
-        raise InvalidInputError("ONNX files need the extra: pip install 'mixedne[onnx]'") from None
+    for name in ("onnx", "onnxruntime"):
+        optional_import(name, "ONNX files need the extra: pip install 'mixedne[onnx]'")
 
 
 def make_session(model: "ModelProto") -> Any:

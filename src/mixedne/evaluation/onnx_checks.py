@@ -9,9 +9,10 @@ policy acts on one observation at a time is written into the model, so that what
 checked.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mixedne.errors import InvalidInputError, first_line
 
@@ -57,6 +58,10 @@ ARITHMETIC = frozenset((
 ))  # fmt: skip
 """Operators that may work on floats alone. Whole numbers can end the process in some of them."""
 
+FLOATS = {"float": ("float_data", 4), "double": ("double_data", 8)}
+TYPES = FLOATS | {"int32": ("int32_data", 4), "int64": ("int64_data", 8), "bool": ("int32_data", 1)}
+"""The types of numbers: the field that holds them if ``raw_data`` does not, and their bytes."""
+
 
 def check_model(model: "ModelProto") -> tuple[int, int]:
     """Refuse what must not run; fix the batch at one; return the sizes of input and output."""
@@ -89,7 +94,7 @@ def check_model(model: "ModelProto") -> tuple[int, int]:
         raise InvalidInputError(f"it is no valid ONNX model: {plain(error)}") from None
     _check_work(graph, values)
     kind, shape = values.get(target.name, (0, ()))
-    if kind not in _floats() or len(shape) != 2 or shape[0] != 1:
+    if _type_name(kind) not in FLOATS or len(shape) != 2 or shape[0] != 1:
         raise InvalidInputError(
             "its output must be float or double numbers of the shape (n, actions), "
             f"not {_type_name(kind)} of the shape {shape} for one observation"
@@ -137,7 +142,7 @@ def _check_tensors(graph: "GraphProto") -> None:
             )
         _check_type(tensor.name, tensor.data_type)
         declared = _count(tensor.dims)
-        field, size = _types()[tensor.data_type]
+        field, size = TYPES[_type_name(tensor.data_type)]
         held = len(tensor.raw_data) / size if tensor.raw_data else len(getattr(tensor, field))
         if held != declared:
             raise InvalidInputError(
@@ -175,7 +180,7 @@ def _fix_batch(value: "ValueInfoProto") -> int:
     """Let the input be a single observation; return its size."""
     tensor = value.type.tensor_type
     dims = [(d.dim_value, d.WhichOneof("value") == "dim_value") for d in tensor.shape.dim]
-    if tensor.elem_type not in _floats() or len(dims) != 2:
+    if _type_name(tensor.elem_type) not in FLOATS or len(dims) != 2:
         raise InvalidInputError(
             "its input must be float or double numbers of the shape (n, observations), "
             f"not {_type_name(tensor.elem_type)} of {len(dims)} dimensions"
@@ -244,7 +249,8 @@ def _check_work(graph: "GraphProto", values: dict[str, tuple[int, tuple[int, ...
             if name and name not in values:
                 raise InvalidInputError(f"nothing is known of {name[:40]!r} before it is run")
             work += _count(values[name][1]) if name else 0
-        if node.op_type in ARITHMETIC and values.get(node.input[0], (0,))[0] not in _floats():
+        is_arithmetic = node.op_type in ARITHMETIC
+        if is_arithmetic and _type_name(values.get(node.input[0], (0,))[0]) not in FLOATS:
             raise InvalidInputError(f"the operator {node.op_type} is run on floats alone")
         if node.op_type in ("MatMul", "Gemm"):
             contracted = max(values[node.input[0]][1], default=1)
@@ -254,8 +260,8 @@ def _check_work(graph: "GraphProto", values: dict[str, tuple[int, tuple[int, ...
 
 
 def _check_type(name: str, number: int) -> None:
-    if number not in _types():
-        names = ", ".join(map(_type_name, _types()))
+    if _type_name(number) not in TYPES:
+        names = ", ".join(TYPES)
         raise InvalidInputError(
             f"{name[:40]!r} must hold numbers of one of the types {names}, not {_type_name(number)}"
         )
@@ -273,25 +279,7 @@ def _count(shape: Iterable[int], at_most: int = MAX_BYTES) -> int:
     return math.prod(dims)
 
 
-def _types() -> dict[int, tuple[str, int]]:
-    """The types of numbers: the field that holds them if ``raw_data`` does not, and their bytes."""
-    from onnx import TensorProto
-
-    return {
-        TensorProto.FLOAT: ("float_data", 4),
-        TensorProto.DOUBLE: ("double_data", 8),
-        TensorProto.INT32: ("int32_data", 4),
-        TensorProto.INT64: ("int64_data", 8),
-        TensorProto.BOOL: ("int32_data", 1),
-    }
-
-
-def _floats() -> tuple[Any, ...]:
-    from onnx import TensorProto
-
-    return TensorProto.FLOAT, TensorProto.DOUBLE
-
-
+@functools.cache
 def _type_name(number: int) -> str:
     from onnx import TensorProto
 

@@ -5,7 +5,6 @@ checkpoints, where they are kept, in ``policies/step-…/``.
 """
 
 import contextlib
-import hashlib
 import re
 import warnings
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mixedne.errors import InvalidInputError
-from mixedne.files import read_json
+from mixedne.files import digest, read_json
 from mixedne.metrics import read_metrics
 from mixedne.names import STRENGTHS
 from mixedne.policies import saved_step
@@ -84,7 +83,7 @@ def policy_folder(run: Path, at: str | int) -> Path:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run."""
+    """Whether a folder is that of a run (or of a case study), also if one of the files is lost."""
     return (path / "config.json").exists() or (path / "metrics.jsonl").exists()
 
 
@@ -132,12 +131,9 @@ def as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
     """After how many steps a run had the policy in this folder."""
-    step = saved_step(folder)
-    return _older_steps(run, folder, planned) if step is None else step
-
-
-def _older_steps(run: Path, folder: Path, planned: Any) -> Any:
-    """The same of versions whose policies do not say it."""
+    if (saved := saved_step(folder)) is not None:
+        return saved
+    # Policies of older versions do not say it.
     if folder.resolve() == run:
         step = last_step(run)
         with contextlib.suppress(InvalidInputError), warnings.catch_warnings():
@@ -146,9 +142,8 @@ def _older_steps(run: Path, folder: Path, planned: Any) -> Any:
             step = planned if any(line["step"] == planned for line in read_metrics(run)) else step
         return planned if step is None else step
     if folder.name == BEST:
-        said = read_json(folder / "best.json", warn=False)
-        policy = (folder / "policy.safetensors").read_bytes()
-        digest = hashlib.sha256(policy).hexdigest()
+        said, policy = read_json(folder / "best.json", warn=False), folder / "policy.safetensors"
         # Another one's, if a kill came between the two.
-        return said.get("step") if said.get("safetensors_sha256", digest) == digest else None
+        is_other = said.get("safetensors_sha256") not in (None, digest(policy))
+        return None if is_other else said.get("step")
     return int(folder.name[5:])

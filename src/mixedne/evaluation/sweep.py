@@ -31,7 +31,7 @@ from mixedne.progress import OnProgress, showing
 from mixedne.shifts import Axis
 from mixedne.shifts.registry import ATTACK
 from mixedne.tasks import Shift, Task, Worlds, check_axes, resolve_task, shift_effects
-from mixedne.tasks.registry import EnvironmentFactory, full_task_name, is_factory, task_id
+from mixedne.tasks.registry import EnvironmentFactory, full_task_name, task_id
 from mixedne.versions import versions
 
 MAX_EPISODES = 2_000_000
@@ -392,7 +392,7 @@ def _fingerprint(
     prints = [handle.fingerprint for handle in handles]
     if (
         None in prints
-        or is_factory(task.id)
+        or task.factory is not None
         or any(axis.custom is not None and axis.parameter != ATTACK for axis, _ in grid.axes)
     ):
         return None

@@ -162,22 +162,12 @@ def _current_columns(table: pl.DataFrame) -> pl.DataFrame:
     if "strength" not in table.columns:
         table = table.with_columns(strength="delta")
     for former, parameter in _FORMER.items():
-        if former not in table.columns:
-            continue
-        texts = [text for text in table[former].unique().to_list() if text]
-        factors = {
-            text: {
-                str(Axis(parameter, name)): float(factor)
-                for name, _, factor in (part.rpartition("=") for part in text.split(","))
-            }
-            for text in texts
-        }
-        for name in sorted({name for found in factors.values() for name in found}):
-            column = [factors[text].get(name) for text in texts]
-            number = pl.col(former).replace_strict(
-                texts, column, default=None, return_dtype=pl.Float64
-            )
-            table = table.with_columns(number.alias(name))
+        texts = table[former].drop_nulls().unique() if former in table.columns else ()
+        parts = {part for text in texts for part in text.split(",") if part}
+        for name in sorted({part.rpartition("=")[0] for part in parts}):
+            number = pl.col(former).str.extract(rf"(?:^|,){re.escape(name)}=([^=,]+)(?:,|$)")
+            column = number.cast(pl.Float64).alias(str(Axis(parameter, name)))
+            table = table.with_columns(column)
     schema = table_schema(table.columns)
     return concat_tables([table.select(list(schema)).cast(schema)])
 

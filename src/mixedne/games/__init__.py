@@ -29,7 +29,7 @@ from mixedne.games.ranges import m2td3_game, randomised
 from mixedne.games.two_player import two_player_game
 from mixedne.names import FORMULATIONS, STRENGTHS
 from mixedne.tasks import Task, make_env, resolve_task
-from mixedne.tasks.parallel import requiring_pettingzoo
+from mixedne.tasks.parallel import find_pettingzoo
 
 if TYPE_CHECKING:
     from mixedne.games.parallel import ParallelGame
@@ -113,8 +113,9 @@ def parallel_env(
       0.0
     """
     _check_settings(formulation, settings)
-    with requiring_pettingzoo():
-        from mixedne.games.parallel import ParallelGame
+    find_pettingzoo()
+    from mixedne.games.parallel import ParallelGame
+
     if STRENGTHS.get(formulation) == "delta":
         settings = {"delta": 0.1, **settings}
     found = resolve_task(task)

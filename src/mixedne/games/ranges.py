@@ -97,7 +97,7 @@ def m2td3_game(task: Task, parameters: tuple[str, ...] | None) -> Game:
     )
 
 
-class DrawnEnv(gym.Wrapper[Any, Any, Any, Any]):
+class DrawnEnv(gym.ObservationWrapper[Any, Any, Any]):
     """The task in a world whose parameters a reset draws uniformly; its seed fixes them.
 
     They can also be given, scaled to [−1, 1]: ``reset(options={"parameters": …})``.
@@ -119,13 +119,8 @@ class DrawnEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._unit = np.asarray(unit, float)
         self.values = low + (high - low) * (self._unit + 1) / 2
         self._write(self.values)
-        observation, info = self.env.reset(seed=seed, options=options)
-        return self._show(observation), info
+        return super().reset(seed=seed, options=options)
 
-    def step(self, action: NDArray[np.floating]) -> Any:
-        """The task's step."""
-        observation, *rest = self.env.step(action)
-        return self._show(observation), *rest
-
-    def _show(self, observation: Any) -> Any:
+    def observation(self, observation: Any) -> Any:
+        """The task's, with the parameters if they are shown."""
         return np.concatenate([observation, self._unit]) if self._is_shown else observation

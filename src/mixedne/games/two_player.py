@@ -28,7 +28,7 @@ def two_player_game(task: Task) -> Game:
     return replace(game, unseen_by_adversary=task.observation_size, scaled=0)
 
 
-class OpponentEnv(gym.Wrapper[Any, Any, Any, Any]):
+class OpponentEnv(gym.ObservationWrapper[Any, Any, Any]):
     """Takes our agent's action, followed by the opponent's, and shows what both see."""
 
     def __init__(self, env: gym.Env[Any, Any], agent_size: int) -> None:
@@ -36,18 +36,13 @@ class OpponentEnv(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self._agent_size = agent_size
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The game's reset."""
-        observation, info = self.env.reset(seed=seed, options=options)
-        return self._both(observation), info
-
     def step(self, action: NDArray[np.floating]) -> Any:
         """The game's step."""
         game: Any = self.unwrapped
         game.moves = lambda seen: action[self._agent_size :]
-        observation, *rest = self.env.step(action[: self._agent_size])
-        return self._both(observation), *rest
+        return super().step(action[: self._agent_size])
 
-    def _both(self, observation: Any) -> NDArray[np.float64]:
+    def observation(self, observation: Any) -> NDArray[np.float64]:
+        """What both see."""
         game: Any = self.unwrapped
         return np.concatenate([np.asarray(observation, float), game.opponent_sees])

@@ -1,5 +1,6 @@
 """How reports name things, for people and for files, and how they draw them."""
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -107,12 +108,9 @@ def method_words(agent: str | None, label: str, delta: float | None) -> str:
 
 def number_words(numbers: Iterable[int]) -> str:
     """E.g. ``0 to 4, 7``."""
-    spans: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if spans and number == spans[-1][-1] + 1:
-            spans[-1].append(number)
-        else:
-            spans.append([number])
+    ordered = enumerate(sorted(set(numbers)))  # neighbours are as far from their places
+    groups = itertools.groupby(ordered, key=lambda pair: pair[1] - pair[0])
+    spans = [[number for _, number in group] for _, group in groups]
     return ", ".join(f"{s[0]} to {s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.errors import InvalidInputError, check_choice, first_line
 from mixedne.shifts.entries import Parameter, Physics, expect
 from mixedne.shifts.registry import PARAMETERS, Axis, Shift
 
@@ -18,8 +18,8 @@ except Exception as error:
     chosen = os.environ.get("MUJOCO_GL")
     if not chosen:
         raise
-    reason = str(error).split("\n")[0] or type(error).__name__
-    raise InvalidInputError(f"MuJoCo cannot be loaded with MUJOCO_GL={chosen}: {reason}") from None
+    words = f"MuJoCo cannot be loaded with MUJOCO_GL={chosen}"
+    raise InvalidInputError(f"{words}: {first_line(error)}") from None
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.intp]

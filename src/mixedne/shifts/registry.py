@@ -108,11 +108,6 @@ class Axis:
         return None if self.absolute else self.entry.nominal
 
     @property
-    def log_axis(self) -> bool:
-        """Whether figures draw it on a logarithmic axis."""
-        return self.entry.log_axis
-
-    @property
     def acts_on(self) -> str:
         """One of ``model``, ``actions``, ``observations``, ``task`` and ``attack``."""
         if self.parameter == ATTACK:

@@ -7,7 +7,6 @@ is one sentence that begins with the place in the file.
 
 import contextlib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixedne.errors import InvalidInputError, check_choice, check_number
+from mixedne.files import parse_toml, read_bytes
 from mixedne.shifts.registry import CUSTOM, Axis, check_distinct
 
 NAMED = resources.files("mixedne.shifts") / "named_sets"
@@ -133,11 +133,7 @@ def find_set(name: str | Path) -> UncertaintySet:
     if not file.endswith(".toml"):
         check_choice("a set without .toml", file, named_sets())
         return parse_set((NAMED / f"{file}.toml").read_bytes(), file, f"{file}.toml")
-    try:
-        content = Path(file).read_bytes()
-    except OSError as error:
-        raise InvalidInputError(f"{file} cannot be read: {error.strerror}") from None
-    return parse_set(content, Path(file).stem, file)
+    return parse_set(read_bytes(file), Path(file).stem, file)
 
 
 def read_intervals(name: str, words: Iterable[str], task: str) -> list[Interval]:
@@ -171,13 +167,7 @@ def without_files(words: Iterable[str], task: str) -> tuple[str, ...]:
 
 def parse_set(content: bytes, name: str, file: str) -> UncertaintySet:
     """The set in a file's content; ``file`` is what messages call it."""
-    try:
-        text = content.decode()
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = str(error)
-        raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
-    place = _Place(file, text)
+    document, place = parse_toml(content, file), _Place(file, content.decode())
     fields: dict[str, Any] = {"tasks": {}, "points": 10, "ends": "both", "about": "", "source": ""}
     for key, value in document.items():
         with place.of(key):

@@ -158,7 +158,7 @@ def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
 
 
 def _episodes(evaluations: Iterable[Grid]) -> int:
-    return sum(len(grid.shifts()) * grid.episodes for grid in evaluations)
+    return sum(grid.size * grid.episodes for grid in evaluations)
 
 
 def calibrate(tasks: Sequence[str]) -> UnitCosts:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mixedne.errors import InvalidInputError, TrainingError, first_line
+from mixedne.errors import InvalidInputError, TrainingError, first_line, optional_import
 from mixedne.studies.folder import FINISHED, Locks, StudyFolder, pack, unpack
 from mixedne.studies.local import ONE_THREAD
 from mixedne.studies.plan import PlannedRun
@@ -31,13 +31,8 @@ CLUSTER_SECONDS = 600.0
 
 def find_ray() -> Any:
     """The module ``ray``, or one sentence that says how to install it."""
-    try:
-        import ray
-    except ImportError:
-        raise InvalidInputError(
-            "--executor ray needs Ray: install it with pip install 'mixedne[ray]'"
-        ) from None
-    return ray
+    words = "--executor ray needs Ray: install it with pip install 'mixedne[ray]'"
+    return optional_import("ray", words)
 
 
 class RayExecutor:

@@ -6,7 +6,6 @@ error is one sentence that begins with the place in the file.
 """
 
 import contextlib
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
@@ -17,6 +16,7 @@ from mixedne.config import MAX_SEED, Config
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
 from mixedne.evaluation.sets import cross_set
+from mixedne.files import parse_toml, read_bytes
 from mixedne.names import CHOICES
 from mixedne.shifts import PARAMETERS, Axis
 
@@ -161,11 +161,7 @@ def find_study(name: str, *, allow_import: bool = False) -> Study:
     if not name.endswith(".toml"):
         check_choice("a study without .toml", name, named_studies())
         return parse_study((NAMED / f"{name}.toml").read_bytes(), name, f"{name}.toml")
-    try:
-        content = Path(name).read_bytes()
-    except OSError as error:
-        raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from None
-    study = parse_study(content, Path(name).stem, name)
+    study = parse_study(read_bytes(name), Path(name).stem, name)
     for block in study.runs:
         for task in block.tasks:
             if ":" in task and not allow_import:
@@ -182,11 +178,7 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
         raise InvalidInputError(
             f"{file}: a study's name must not end in {' or '.join(OWN_NAMES)}: searches use these"
         )
-    try:
-        document = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        reason = str(error)
-        raise InvalidInputError(f"{file} is no TOML: {reason[:1].lower()}{reason[1:]}") from None
+    document = parse_toml(content, file)
     with located(file):
         top = _read(document, _STUDY)
         if not top.get("runs"):

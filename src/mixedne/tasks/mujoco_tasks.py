@@ -228,10 +228,6 @@ class HumanoidStandup(Humanoid):
     timestep: float = np.nan
     """Of the model: the height is divided by it, as if it had been reached in one."""
 
-    def healthy(self, state: State) -> Mask:
-        """Always."""
-        return np.ones(len(state.qpos), bool)
-
     def progress(self, state: State) -> Array:
         """The torso's height."""
         return state.qpos[:, 2].copy()

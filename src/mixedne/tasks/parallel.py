@@ -8,38 +8,30 @@ An episode ends when it ends for either. Rewards that do not sum to zero are ref
 met: in the first step that pays them.
 """
 
-import contextlib
 import importlib
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, check_choice
+from mixedne.errors import InvalidInputError, check_choice, optional_import
 
 PREFIX = "pettingzoo:"
 
 
-@contextlib.contextmanager
-def requiring_pettingzoo() -> Iterator[None]:
-    """Say which extra is missing if PettingZoo cannot be imported in this block."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != "pettingzoo":
-            raise
-        message = "PettingZoo is not installed: pip install 'mixedne[pettingzoo]'"
-        raise InvalidInputError(message) from None
+def find_pettingzoo() -> Any:
+    """The module ``pettingzoo``, or one sentence that says how to install it."""
+    words = "PettingZoo is not installed: pip install 'mixedne[pettingzoo]'"
+    return optional_import("pettingzoo", words)
 
 
 def parallel_task(name: str, *, opponent: float = 1.0, **options: Any) -> gym.Env[Any, Any]:
     """The game of that name, as our agent's environment; ``options`` go to the factory."""
-    with requiring_pettingzoo():
-        from pettingzoo import ParallelEnv
+    pettingzoo = find_pettingzoo()
     found = re.fullmatch(r"pettingzoo:([\w.]+):(\w+)(?::(.+))?", name)
     if found is None:
         raise InvalidInputError(
@@ -48,7 +40,7 @@ def parallel_task(name: str, *, opponent: float = 1.0, **options: Any) -> gym.En
         )
     module, factory, ours = found.groups()
     game = getattr(importlib.import_module(module), factory)(**options)
-    if not isinstance(game, ParallelEnv):
+    if not isinstance(game, pettingzoo.ParallelEnv):
         raise InvalidInputError(f"{factory} must give a ParallelEnv, not a {type(game).__name__}")
     env: gym.Env[Any, Any] = TwoPlayerEnv(game, ours, opponent)
     limit = getattr(game.unwrapped, "max_cycles", None)

@@ -116,11 +116,6 @@ def task_id(task: str | EnvironmentFactory) -> str:
     return found
 
 
-def is_factory(name: str) -> bool:
-    """Whether a task is made by a function of the user's: another may come under its name."""
-    return name in _FACTORIES
-
-
 def _time_limit(name: str, factory: EnvironmentFactory) -> int | None:
     """The time limit of what a factory makes."""
     try:

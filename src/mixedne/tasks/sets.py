@@ -1,41 +1,13 @@
 """What an uncertainty set means for a task's model: its own values, and what cannot matter."""
 
-from typing import NamedTuple
-
-import mujoco
 import numpy as np
 
 from mixedne.errors import InvalidInputError
 from mixedne.shifts import Axis, Shift
-from mixedne.shifts.model import (
-    contact_frictions,
-    find_element,
-    frictional_pairs,
-    shifted_model,
-)
+from mixedne.shifts.model import contact_frictions, find_element, frictional_pairs, shifted_model
 from mixedne.shifts.sets import TaskSet, UncertaintySet
 from mixedne.tasks.registry import check_axes, nominal_model, resolve_task
 from mixedne.tasks.task import Task
-
-
-class SameContact(NamedTuple):
-    """Values of friction that make no difference where some geoms touch."""
-
-    axis: Axis
-    same: int
-    """How many of the values give the same friction there."""
-    values: int
-    """How many there are."""
-    geoms: tuple[str, ...]
-    """Those whose contact it is."""
-
-    def __str__(self) -> str:
-        """In a sentence."""
-        geoms = " and ".join(self.geoms)
-        return (
-            f"{self.same} of {self.values} values of {self.axis} give the same contact of {geoms}: "
-            "MuJoCo takes the larger friction of two geoms"
-        )
 
 
 def nominal_value(task: Task, axis: Axis) -> float | None:
@@ -57,8 +29,8 @@ def nominal_value(task: Task, axis: Axis) -> float | None:
 
 def same_contacts(
     task: Task, part: TaskSet, grid: list[tuple[Axis, tuple[float, ...]]]
-) -> list[SameContact]:
-    """Which values on an axis of friction do not matter, and where.
+) -> list[str]:
+    """How many values on an axis of friction do not matter, and where, in sentences.
 
     Of two geoms that touch, MuJoCo takes the larger friction (or that of higher priority). What
     lies below the other geom's is lost. Other axes of friction are held at their lowest, where the
@@ -83,17 +55,16 @@ def same_contacts(
         most = int(same[own].max(initial=0))
         if most > 1:
             others = {int(g) for pair in pairs[own & (same == most)] for g in pair if g != geom}
-            names = [_geom_name(model, other) for other in sorted(others)]
-            found.append(SameContact(axis, most, len(values), tuple(names)))
+            geoms = " and ".join(model.geom(g).name or f"geom #{g}" for g in sorted(others))
+            found.append(
+                f"{most} of {len(values)} values of {axis} give the same contact of {geoms}: "
+                "MuJoCo takes the larger friction of two geoms"
+            )
     return found
 
 
 def _is_friction(axis: Axis) -> bool:
     return "friction" in (axis.parameter, axis.entry.part_of)
-
-
-def _geom_name(model: mujoco.MjModel, geom: int) -> str:
-    return mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_GEOM, geom) or f"geom #{geom}"
 
 
 def set_faults(
@@ -113,4 +84,4 @@ def set_faults(
         and not interval.low <= nominal <= interval.high
     ]
     left_out = [f"the set leaves out the task's own {' and '.join(outside)}"] if outside else []
-    return [*part.notes, *left_out, *map(str, same_contacts(resolved, part, grid))]
+    return [*part.notes, *left_out, *same_contacts(resolved, part, grid)]

@@ -9,7 +9,7 @@ Parameters that hold for whole episodes need no learning: ``worst_world`` finds 
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from mixedne.evaluation.table import concat_tables, write_table
 from mixedne.files import write_json
 from mixedne.games.attacks import Attack, AttackRules
 from mixedne.policies import Policy, save_policy
-from mixedne.progress import showing
+from mixedne.progress import OnProgress, showing
 from mixedne.shifts.sets import without_files
 from mixedne.tasks import Task
 from mixedne.tasks.registry import EnvironmentFactory, task_id
@@ -52,8 +52,6 @@ DEFAULT_STRENGTHS = {"action": 0.1, "observation": 0.1}
 """By default; forces have the task's, and parameters hold for an episode."""
 
 LEARNING_RATES = (1e-3, 3e-4)
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def attack(
     out: str | Path | None = None,
     resume: bool = False,
     trust_pickle: bool = False,
-    progress: bool | Progress = False,
+    progress: bool | OnProgress = False,
 ) -> AttackResult:
     """Train attackers against a policy, and measure what the strongest leaves of its return.
 
@@ -160,9 +158,9 @@ def attack(
             told, table = worst_world(attempt, bounds or (), points, worlds, show)
     else:
         about = goal.to_json() | {"steps": steps}
-        budget = _Budget(steps, tuple(itertools.product(rates, range(seeds))))
+        ways = [*itertools.product(rates, range(seeds))]
         with showing(progress, f"Attack on {on}", "steps") as show:
-            told, table = _strongest(attempt, goal, budget, folder, resume, show)
+            told, table = _strongest(attempt, goal, ways, steps, folder, resume, show)
     whom = {"policy": handle.name, "fingerprint": handle.label, "task": found.id}
     summary = {**whom, **about, "episodes": episodes, "seed": seed, **told}
     summary = {"format_version": FORMAT_VERSION, "sentence": _sentence(summary), **summary}
@@ -171,19 +169,6 @@ def attack(
     packages = versions("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
     write_json(folder / "attack.json", {**summary, "versions": packages})
     return AttackResult(folder, summary, table)
-
-
-@dataclass(frozen=True)
-class _Budget:
-    """How many attackers are trained, and how long."""
-
-    steps: int
-    ways: tuple[tuple[float, int], ...]
-    """Learning rate and number of each."""
-
-    @property
-    def total(self) -> int:
-        return self.steps * len(self.ways)
 
 
 def _goal(
@@ -222,22 +207,26 @@ def _free_folder(folder: Path, resume: bool) -> Path:
 def _strongest(
     attempt: Attempt,
     goal: Attack,
-    budget: _Budget,
+    ways: Sequence[tuple[float, int]],
+    steps: int,
     folder: Path,
     resume: bool,
-    progress: Progress,
+    progress: OnProgress,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Train attackers, keep the strongest, and measure it; what there is to tell, and episodes."""
+    """Train attackers, keep the strongest, and measure it; what there is to tell, and episodes.
+
+    ``ways`` are the learning rate and the number of each attacker.
+    """
     world = attackers_world(attempt.handle, attempt.task, goal)
     tried: list[dict[str, Any]] = []
     policies: list[Policy] = []
-    for number, (rate, place) in enumerate(budget.ways):
+    for number, (rate, place) in enumerate(ways):
         run = folder / "attackers" / f"lr{rate:g}-seed{place}"
         seed = attempt.seed + 2 + place
-        config = configure(world, **settings(budget.steps), seed=seed, eta=rate)
+        config = configure(world, **settings(steps), seed=seed, eta=rate)
 
-        def watch(status: Status, before: int = number * budget.steps) -> None:
-            progress(before + status.step, budget.total)
+        def watch(status: Status, before: int = number * steps) -> None:
+            progress(before + status.step, steps * len(ways))
 
         train_config(config, out=run, resume=resume, watch=watch)
         policies.append(trained_attacker(run, goal, attempt.task))

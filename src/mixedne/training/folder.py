@@ -11,7 +11,6 @@
 """
 
 import contextlib
-import hashlib
 import re
 import shutil
 import warnings
@@ -23,7 +22,7 @@ from mixedne.config import Config
 from mixedne.config.identity import command, from_json, run_name, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.runs import BEST, KEPT, kept_folders, kept_name, kept_steps
-from mixedne.files import read_json, unfinished_files, write_json
+from mixedne.files import digest, read_json, unfinished_files, write_json
 from mixedne.policies import NAMES, Policy, finish_saving, load_policy, policy_files, save_policy
 from mixedne.versions import machine, versions
 
@@ -127,10 +126,9 @@ class RunFolder:
     def write_best(self, policies: Mapping[str, Policy], step: int, mean_return: float) -> None:
         """Write the policies that are the best so far."""
         self.write_policies(policies, step, BEST)
-        policy = (self.path / BEST / "policy.safetensors").read_bytes()
-        digest = hashlib.sha256(policy).hexdigest()
         document: dict[str, Any] = {"step": step, "mean_return": mean_return}
-        document |= {"format_version": FORMAT_VERSION, "safetensors_sha256": digest}
+        document["format_version"] = FORMAT_VERSION
+        document["safetensors_sha256"] = digest(self.path / BEST / "policy.safetensors")
         write_json(self.path / BEST / "best.json", document)
 
     def keep_policies(self, policies: Mapping[str, Policy], step: int, count: int) -> None:

@@ -4,13 +4,12 @@ They also go to TensorBoard if asked for, by tensorboardX: an optional extra.
 ``docs/algorithms.md`` says what each number means, and :mod:`mixedne.metrics` what a line is.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, optional_import
 from mixedne.metrics import format_line, parse_metrics
 from mixedne.shifts import PARAMETERS
 
@@ -62,12 +61,8 @@ class MetricsWriter:
             with self._path.open("ab") as file:
                 file.truncate(self.size)
         if self._tensorboard_folder is not None:
-            try:
-                library = importlib.import_module("tensorboardX")
-            except ImportError:
-                raise InvalidInputError(
-                    "tensorboard needs the extra: pip install 'mixedne[tensorboard]'"
-                ) from None
+            words = "tensorboard needs the extra: pip install 'mixedne[tensorboard]'"
+            library = optional_import("tensorboardX", words)
             # What stands there after the step no longer counts.
             folder = str(self._tensorboard_folder)
             self._tensorboard = library.SummaryWriter(folder, purge_step=step + 1)

@@ -165,11 +165,9 @@ class OffPolicyUpdater:
             run.replay.sample(random, shape, out=self._rows[: call.minibatches])
             call_key = key(seed, Stream.UPDATE, call.first)
             bits = self._noise_bits(call, seed, state.players) if self._is_noisy else None
-            steps, controls = np.int32(len(call.inner_steps)), self._controls(call)
-            scales = self._rates(call), run.reward_scale
-            state, found = self._program(
-                state, self._rows, bits, run.normaliser, steps, controls, call_key, *scales
-            )
+            steps, (controls, rates) = np.int32(len(call.inner_steps)), self._controls(call)
+            given = (state, self._rows, bits, run.normaliser, steps, controls, call_key)
+            state, found = self._program(*given, rates, run.reward_scale)
             counts = {"calls": 1, "minibatches": sum(call.inner_steps), "moves": call.moves}
             # Waiting for the result also frees rows and bits for the next call.
             found = {**counts, **jax.device_get(found)}
@@ -204,29 +202,23 @@ class OffPolicyUpdater:
         used[:] = random.random_raw(used.size).reshape(used.shape)
         return self._bits
 
-    def _controls(self, call: Call) -> Controls:
-        """K_t, σ_t and, if it changes, η_t, padded to ``capacity`` entries each."""
-        steps = len(call.inner_steps)
-        chain_steps = np.ones(self.capacity, np.int32)
-        chain_steps[:steps] = call.inner_steps
-        sigma = np.zeros(self.capacity, np.float32)
-        t = np.arange(call.first, call.first + steps)
-        sigma[:steps] = noise_scale(self._config, t)
-        left = rate_left(self._config, t)
-        eta = None if left is None else np.zeros(self.capacity, np.float32)
-        if eta is not None:
-            eta[:steps] = self._config.eta * left
-        return Controls(chain_steps, sigma, eta)
+    def _controls(self, call: Call) -> tuple[Controls, NDArray[np.float32] | None]:
+        """K_t, σ_t and, if it changes, η_t; and ``Batches.rate``, for each minibatch.
 
-    def _rates(self, call: Call) -> NDArray[np.float32] | None:
-        """The share of the critics' learning rate that is left, for each minibatch."""
+        All are padded to ``capacity`` entries.
+        """
+
+        def padded(values: NDArray[Any], kind: Any = np.float32) -> NDArray[Any]:
+            return np.pad(values.astype(kind), (0, self.capacity - len(values)))
+
         t = np.arange(call.first, call.first + len(call.inner_steps))
         left = rate_left(self._config, t)
+        sigma = padded(noise_scale(self._config, t))
+        controls = Controls(padded(call.inner_steps, np.int32), sigma)
         if left is None:
-            return None
-        rates = np.zeros(self.capacity, np.float32)
-        rates[: call.minibatches] = np.repeat(left, call.needed)
-        return rates
+            return controls, None
+        eta, rates = padded(self._config.eta * left), padded(np.repeat(left, call.needed))
+        return controls._replace(learning_rate=eta), rates
 
 
 def make_program(
@@ -330,9 +322,8 @@ class OnPolicyUpdater:
     ) -> list[tuple[SolverState, dict[str, jax.Array]]]:
         def one_run(state: SolverState, key: jax.Array, eta: jax.Array, sigma: jax.Array) -> Any:
             def controls_at(i: jax.Array) -> Controls:
-                sigma_i = jax.lax.dynamic_index_in_dim(sigma, i, keepdims=False)
                 eta_i = eta if eta.ndim == 0 else batch_at(eta, i)
-                return Controls(self._config.inner_steps, sigma_i, eta_i)
+                return Controls(self._config.inner_steps, batch_at(sigma, i), eta_i)
 
             return outer_steps(self.agent, self._solver, key, state, count, controls_at)
 

@@ -7,17 +7,18 @@ task's own world, where it lies within the bounds, is a candidate as well.
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mixedne.errors import InvalidInputError, check_count
+from mixedne.errors import InvalidInputError, check_count, optional_import
 from mixedne.evaluation.statistics import over_episodes, shift_columns
 from mixedne.evaluation.sweep import NoEffectWarning
 from mixedne.evaluation.table import concat_tables
+from mixedne.progress import OnProgress
 from mixedne.shifts.sets import Interval, read_intervals
 from mixedne.tasks.sets import nominal_value
 from mixedne.training.attempt import Attempt, returns_of
@@ -37,15 +38,13 @@ RANDOM_WORLDS = 10
 FIRST_STEP = 0.3
 """The first deviation of CMA-ES, as a share of a parameter's range."""
 
-Progress = Callable[[int, int], None]
-
 
 def worst_world(
     attempt: Attempt,
     parameters: tuple[str, ...],
     points: int | None,
     worlds: int | None,
-    progress: Progress,
+    progress: OnProgress,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """What there is to tell of the worst world found, and the episodes that are reported."""
     intervals = read_intervals("parameters", parameters, attempt.task.id)
@@ -101,15 +100,13 @@ def _worst_point(
 
 
 def _by_cma(
-    attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: Progress
+    attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: OnProgress
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    try:
-        import cma
-    except ImportError:
-        raise InvalidInputError(
-            f"a grid of {len(intervals)} parameters is too large, and CMA-ES needs the package "
-            "cma: install mixedne[cma], or give points"
-        ) from None
+    cma = optional_import(
+        "cma",
+        f"a grid of {len(intervals)} parameters is too large, and CMA-ES needs the package "
+        "cma: install mixedne[cma], or give points",
+    )
     check_count("worlds", worlds, at_least=1)
     if len(intervals) < 2:
         raise InvalidInputError("CMA-ES needs two parameters or more: give points instead")

@@ -177,7 +177,7 @@ def watch(
         tiles, table = _play(handles, found, grid, cases, pace)
         kind = ImageFile if path.suffix in IMAGES else VideoFile
         recording: ImageFile | VideoFile = kind(file, layout.size, pace.frames_per_second)
-        stack.enter_context(recording)
+        stack.callback(recording.close)
         heads = [_head(found, handles[case.policy], case.shift, grid, layout) for case in cases]
         total = max(map(len, tiles))
         for picture in _compose(tiles, heads, layout, draw):
@@ -205,17 +205,11 @@ def _check_tasks(handles: Sequence[PolicyHandle]) -> None:
 
 def _head(task: Task, handle: PolicyHandle, shift: Shift, grid: Grid, layout: Layout) -> list[str]:
     """What stands above a picture; in a small one what differs comes first."""
-    if layout.rows * layout.columns == 1:
-        who = who_acts(handle, stochastic=grid.stochastic)
-        return [f"{task.id}   {who}", str(shift)]
     described = how_trained(handle, stochastic=grid.stochastic)
+    if layout.rows * layout.columns == 1:
+        who = f"{handle.name} ({described})" if described else handle.name
+        return [f"{task.id}   {who}", str(shift)]
     return ["   ".join(filter(None, [described, handle.name])), str(shift)]
-
-
-def who_acts(handle: PolicyHandle, *, stochastic: bool) -> str:
-    """A policy's name, with what is known of it."""
-    described = how_trained(handle, stochastic=stochastic)
-    return f"{handle.name} ({described})" if described else handle.name
 
 
 def how_trained(handle: PolicyHandle, *, stochastic: bool) -> str:
@@ -234,8 +228,6 @@ class _Pace:
     frames_per_second: int
     frames_per_step: Fraction
     max_frames: int
-    total: int
-    """Frames of an episode that lasts to the time limit."""
 
     @classmethod
     def of(
@@ -252,12 +244,11 @@ class _Pace:
         check_number("fps", chosen, at_least=1, at_most=240)
         check_number("speed", speed, at_least=0.01, at_most=100)
         per_step = Fraction(chosen, own) / Fraction(speed).limit_denominator(1000)
-        total = int((task.max_episode_steps or 0) * per_step) + 1
-        most = total + 1
+        most = int((task.max_episode_steps or 0) * per_step) + 2
         if seconds is not None:
             check_number("seconds", seconds, above=0, at_most=1e6)
             most = max(1, int(seconds * chosen))
-        return cls(chosen, per_step, most, min(most, total))
+        return cls(chosen, per_step, most)
 
 
 class _Moment(NamedTuple):

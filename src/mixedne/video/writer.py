@@ -10,7 +10,6 @@ import io
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Self
 
 import av
 import numpy as np
@@ -111,10 +110,8 @@ class ImageFile:
             quality=50,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Forget the pictures."""
         self._pictures.clear()
 
 
@@ -144,8 +141,6 @@ class VideoFile:
         for packet in self._packets:
             self._container.mux(packet)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._container.close()

@@ -121,7 +121,7 @@ def _draw(
     # Single runs have no name in the legend: they are found by what names a method.
     method = rows.select(*METHOD, CURVE).unique()
     single = single.join(method, on=[*METHOD], nulls_equal=True, maintain_order="left")
-    kind: Kind = "multiples" if axis.log_axis else "plain"
+    kind: Kind = "multiples" if axis.entry.log_axis else "plain"
     deltas = sorted(rows["delta"].unique(), key=lambda it: (it is None, it))
     places: list[dict[str, Any]] = [{"task": task} for task in in_order(rows, "task")]
     if choice.over_deltas:

@@ -15,6 +15,8 @@ from mixedne.shifts.registry import ATTACK
 
 AT_RANDOM = " at random"
 
+WHO = ("none", "random", "attacker")
+
 _METHOD = ["task", "agent", "label", "delta"]
 _RUN = [*_METHOD, "identity"]
 
@@ -25,7 +27,9 @@ def attack_returns(runs: pl.DataFrame) -> pl.DataFrame:
     tested = runs.filter(pl.col("acting").fill_null("mean") == "mean", mass_mode="reference")
     axes = [axis for axis in shift_axes(tested.columns) if axis.parameter == ATTACK]
     parts = [_under(tested, str(axis), axis.target or "") for axis in axes]
-    found = pl.concat([part for part in parts if part.height] or [_NOBODY])
+    if not any(part.height for part in parts):
+        return pl.DataFrame(schema=ATTACKS)
+    found = pl.concat(part for part in parts if part.height)
     whole = found.pivot("who", index=[*_RUN, "attack", "strength"], values="mean")
     nominal = tested.filter(is_nominal(tested.columns)).select(*_RUN, pl.col("mean").alias("none"))
     whole = whole.join(nominal, on=_RUN, how="left", nulls_equal=True, maintain_order="left")
@@ -35,13 +39,6 @@ def attack_returns(runs: pl.DataFrame) -> pl.DataFrame:
     words = [method_words(*row) for row in means.select("agent", "label", "delta").iter_rows()]
     rows = means.with_columns(pl.Series("method", words, pl.String)).select(*ATTACKS)
     return rows.cast(pl.Schema(ATTACKS)).sort("task", "attack", "strength", maintain_order=True)
-
-
-WHO = ("none", "random", "attacker")
-_NOBODY = pl.DataFrame(
-    schema=dict.fromkeys((*_METHOD, "identity", "attack", "who"), pl.String)
-    | dict.fromkeys(("delta", "strength", "mean"), pl.Float64)
-)
 
 
 def _under(runs: pl.DataFrame, column: str, name: str) -> pl.DataFrame:

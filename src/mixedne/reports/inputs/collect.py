@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError, parse_json
+from mixedne.files import readable
 from mixedne.reports import style
 from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.attacks import attack_returns
-from mixedne.reports.inputs.files import Inputs, PlanInput, find, readable
+from mixedne.reports.inputs.files import Inputs, PlanInput, find
 from mixedne.reports.inputs.methods import train_commands
 from mixedne.reports.inputs.published import published
 from mixedne.reports.inputs.sets import set_scores

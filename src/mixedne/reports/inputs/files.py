@@ -5,7 +5,6 @@ a sentence of what is missing, and the rest is reported.
 """
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,9 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.runs import is_run
 from mixedne.evaluation.table import SCHEMA, is_current, read_run_table, read_table
-from mixedne.files import digest, finished_digest, read_json
+from mixedne.files import digest, finished_digest, read_json, readable
 from mixedne.reports.inputs import methods
 from mixedne.shifts import PARAMETERS, shift_axes
 
@@ -92,7 +92,7 @@ def _find_file(path: Path, found: Inputs) -> bool:
 
 def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
     """A run, a case study, a study, or a folder that holds some of these, or attacks."""
-    if _is_run(path):
+    if is_run(path):
         return _find_config(path, found)
     plans = sorted((path / "studies").glob("*.json"))
     if (path / "studies").is_dir() and not plans and any((path / "runs").glob("*")):
@@ -105,18 +105,13 @@ def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
     for child in (child for place in places for child in sorted(place.iterdir())):
         if child.is_file():
             seen |= _find_file(child, found)
-        elif _is_run(child) and ".damaged-" not in child.name:
+        elif is_run(child) and ".damaged-" not in child.name:
             seen |= _find_config(child, found)
         elif (child / "attack.json").is_file():
             seen |= _find_file(child / "evaluation.parquet", found)
         elif below and (child / "studies").is_dir():
             seen |= _find_folder(child, found, below=False)
     return seen
-
-
-def _is_run(path: Path) -> bool:
-    """Whether a folder is a run or a case study, or was before it lost its ``config.json``."""
-    return any((path / name).exists() for name in ("config.json", "metrics.jsonl"))
 
 
 def _find_config(path: Path, found: Inputs) -> bool:
@@ -183,8 +178,3 @@ def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
             if left_out := table.height - sound.height:
                 inputs.problems.append(f"{left_out} rows of {place} name no run, task or shift.")
     return sound
-
-
-def readable(name: str | Path) -> str:
-    """A name as text, also if the file system's bytes are none."""
-    return os.fsencode(name).decode(errors="replace")

@@ -140,7 +140,7 @@ def _all_sweeps(runs: pl.DataFrame) -> pl.DataFrame:
 def maps(runs: pl.DataFrame) -> pl.DataFrame:
     """Return against two shifts, where a task was tried with values of both at once."""
     # As in the paper, factors run up and probabilities along.
-    axes = sorted(shift_axes(runs.columns), key=lambda axis: axis.log_axis)
+    axes = sorted(shift_axes(runs.columns), key=lambda axis: axis.entry.log_axis)
     crossed = pl.concat(_crossed(runs, x, y) for x, y in combinations(axes, 2))
     places = ("axis_x", "axis_y", "x", "y")
     long = _long(crossed, *places)

@@ -10,11 +10,11 @@ import polars as pl
 from mixedne.config.identity import settings_in_words
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import nominal_returns
-from mixedne.files import finished_digest
+from mixedne.files import finished_digest, readable
 from mixedne.metrics import read_metrics
 from mixedne.names import CHOICES
 from mixedne.reports.inputs import methods
-from mixedne.reports.inputs.files import Inputs, PlanInput, read_evaluation, readable
+from mixedne.reports.inputs.files import Inputs, PlanInput, read_evaluation
 from mixedne.reports.inputs.methods import Config
 from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
 from mixedne.reports.tables import LEARNING, LEARNING_RUNS, OVER_SEEDS, SEARCHES, TRAINED

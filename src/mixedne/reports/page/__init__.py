@@ -32,19 +32,8 @@ SCRIPTS = tuple(
     f"{name}.js"
     for name in (
         *("inflate", "data", "dom", "figures", "selection", "sections", "comparison", "table"),
-        *(
-            "sweep",
-            "maps",
-            "overview",
-            "sets",
-            "attacks",
-            "learning",
-            "saddle",
-            "searches",
-            "videos",
-            "provenance",
-        ),
-        "main",
+        *("sweep", "maps", "overview", "sets", "attacks", "learning", "saddle", "searches"),
+        *("videos", "provenance", "main"),
     )
 )
 """Joined in this order."""
@@ -67,29 +56,18 @@ def write_page(report: Report, path: Path) -> None:
 
 def render(report: Report) -> str:
     """The page as text."""
-    drawn = {
-        "index": index(report),
-        "sweeps": report.sweeps,
-        "sweepRuns": report.sweep_runs,
-        "maps": report.maps,
-        "summary": report.summary,
-        "learning": report.learning,
-        "learningRuns": report.learning_runs,
-        "searches": report.searches,
-        "published": report.published,
-        "sets": report.sets,
-        "attacks": report.attacks,
-        **thinned(report.saddle),
-    }
+    own = {name: it for name, it in vars(report).items() if isinstance(it, pl.DataFrame)}
+    saddle, all_runs = own.pop("saddle", None), own.pop("runs", None)
+    drawn = {"index": index(report), **own, **thinned(saddle)}
     embedded = _within_limit(report.videos)
     packed = [_data(f"table-{name}", pack(table)) for name, table in drawn.items()]
     packed += [_data(f"video-{n}", _base64(x.path.read_bytes())) for n, x in enumerate(embedded)]
     plotly = _part("plotly/plotly-cartesian.min.js")
-    runs = _runs(report.runs, PAGE_BYTES - len(plotly) - sum(map(len, packed)))
+    runs = _runs(all_runs, PAGE_BYTES - len(plotly) - sum(map(len, packed)))
     script = '(() => {\n"use strict";\n' + "\n".join(map(_part, SCRIPTS)) + "\n})();"
     counts = {
         "rows": {name: table.height for name, table in drawn.items()},
-        "runs": {"there": report.runs is not None, "embedded": bool(runs)},
+        "runs": {"there": all_runs is not None, "embedded": bool(runs)},
     }
     parts = {
         "TITLE": html.escape(report.title),
@@ -187,7 +165,7 @@ def axes(report: Report) -> dict[str, Any]:
             "label": axis.label,
             "short": style.short_axis(str(axis)),
             "nominal": axis.nominal,
-            "log": axis.log_axis,
+            "log": axis.entry.log_axis,
         }
         for axis in shift_axes(sorted(found))
     }

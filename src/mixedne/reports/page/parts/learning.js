@@ -47,7 +47,7 @@ function learningRows(progress, source) {
 
 function learningRuns() {
   const { task, source, progress } = selection;
-  const runs = shown(table("learningRuns"), { task, source });
+  const runs = shown(table("learning_runs"), { task, source });
   return runs.filter((row) => Number.isFinite(row[progress])).sort((one, other) => one.step - other.step);
 }
 

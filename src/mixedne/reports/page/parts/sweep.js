@@ -25,7 +25,7 @@ function sweepSpec() {
   const { task, axis: name, statistic } = selection;
   const place = { task, axis: name, statistic };
   const rows = shown(table("sweeps"), place);
-  const runs = shown(table("sweepRuns"), place);
+  const runs = shown(table("sweep_runs"), place);
   for (const each of [rows, runs]) each.sort((one, other) => one.x - other.x);
   const methods = byMethod(rows);
   const published = publishedCurves(methods, rows);
