@@ -198,14 +198,15 @@ def test_after_an_interruption_it_says_how_to_go_on(
     with pretended() as made:
         made.error = KeyboardInterrupt()
         with pytest.raises(KeyboardInterrupt):
-            Quickstart(seeds=1, steps=300).run()
+            Quickstart(seeds=1, steps=300, workers=1).run()
     said = capsys.readouterr().err
     command = said.partition("stopped; go on with: ")[2].strip()
-    assert command == "mixedne quickstart --seeds 1 --steps 300 --out quickstart-2"
+    own, _, workers = command.partition(" --workers ")
+    assert (own, workers) == ("mixedne quickstart --seeds 1 --steps 300 --out quickstart-2", "1")
     again = parse(shlex.split(command)[1:])
-    assert again == Quickstart(out=Path("quickstart-2"), seeds=1, steps=300)
+    assert again == Quickstart(out=Path("quickstart-2"), seeds=1, steps=300, workers=1)
     plan = json.loads((tmp_path / "quickstart-2" / "studies" / "quickstart.json").read_text())
-    assert plan["command"] == command.replace("quickstart", "study quickstart", 1)
+    assert plan["command"] == own.replace("quickstart", "study quickstart", 1)
 
 
 def test_a_run_that_fails_is_said_in_one_sentence(

@@ -109,7 +109,17 @@ def test_parameters_that_hold_for_an_episode(tmp_path: Path) -> None:
     """The worst point of a grid: the heaviest block."""
     bounds = ["mass[block]=0.5:2.0"]
     grid: dict[str, Any] = {"parameters": bounds, "points": 4, "episodes": 2}
-    found = attack(best, SLIDER, on="parameters", **grid, out=tmp_path / "a")
+    shown: list[tuple[int, int]] = []
+    found = attack(
+        best,
+        SLIDER,
+        on="parameters",
+        **grid,
+        out=tmp_path / "a",
+        progress=lambda *counts: shown.append(counts),
+    )
+    assert shown == sorted(shown)
+    assert shown[-1] == (8, 8)  # four worlds, chosen by some episodes and reported on others
     returns = {who: told["mean"] for who, told in found.summary["returns"].items()}
     assert found.summary["worst"] == {"mass[block]": 2.0}
     # 1 / k for k = 1, for all of ½, 1, 1½ and 2, and for 2

@@ -59,7 +59,8 @@ class Quickstart:
         folder = StudyFolder(self.out or next(path for path in new if not path.exists()))
         out = shlex.quote(str(folder.path))
         command = f"quickstart --seeds {self.seeds} --steps {self.steps} --out {out}"
-        with in_foreground(resume=f"mixedne {command}"):
+        workers = "" if self.workers is None else f" --workers {self.workers}"
+        with in_foreground(resume=f"mixedne {command}{workers}"):
             outcome = run_study(
                 spec,
                 folder,

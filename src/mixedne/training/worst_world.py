@@ -53,7 +53,7 @@ def worst_world(
         raise InvalidInputError("give points, for a grid, or worlds, for CMA-ES")
     by_grid = worlds is None and (points is not None or len(free) <= GRID_PARAMETERS)
     if by_grid:
-        told, table = _worst_point(attempt, intervals, len(free), points)
+        told, table = _worst_point(attempt, intervals, len(free), points, progress)
     else:
         with warnings.catch_warnings():  # a world near the task's own is no mistake of the user's
             warnings.simplefilter("ignore", NoEffectWarning)
@@ -72,8 +72,19 @@ def _strongest(attempt: Attempt, intervals: Sequence[Interval], found: float) ->
 
 
 def _worst_point(
-    attempt: Attempt, intervals: Sequence[Interval], free: int, points: int | None
+    attempt: Attempt,
+    intervals: Sequence[Interval],
+    free: int,
+    points: int | None,
+    progress: OnProgress,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
+    def measure(*, choosing: bool) -> pl.DataFrame:
+        def show(done: int, total: int) -> None:  # each world twice: to choose, then to report
+            before = 0 if choosing else total
+            progress((before + done) // attempt.episodes, 2 * total // attempt.episodes)
+
+        return attempt.measure(choosing=choosing, shifts=shifts, progress=show)
+
     count = max(2, min(11, int(MAX_POINTS ** (1 / max(1, free))))) if points is None else points
     check_count("points", count, at_least=2)
     shifts = [
@@ -82,11 +93,11 @@ def _worst_point(
     ]
     columns = [str(axis) for axis, _ in shifts]
     broken = pl.col("diverged").any().over(columns)  # such a world shows nothing
-    choosing = attempt.measure(choosing=True, shifts=shifts).filter(~broken)
+    choosing = measure(choosing=True).filter(~broken)
     if choosing.is_empty():
         raise InvalidInputError("the physics diverges in every one of these worlds")
     worst = over_episodes(choosing, columns).sort("mean_return").row(0, named=True)
-    grid, nominal = attempt.measure(shifts=shifts), attempt.measure()
+    grid, nominal = measure(choosing=False), attempt.measure()
     there = [pl.col(name) == worst[name] for name in columns]
     tables = {"none": nominal, "random": grid, "attacker": grid.filter(*there)}
     told = {
