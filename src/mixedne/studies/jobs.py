@@ -238,7 +238,7 @@ def _check_table(folder: Path) -> pl.DataFrame | None:
 
 
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
-    """Run missing evaluations; returns whether the table was already complete."""
+    """Run missing evaluations; returns whether there was an intact table before."""
     out, progress = folder / EVALUATION, functools.partial(on_progress, "evaluating")
     handle, task = find_policy(folder), run.fields["task"]
     table = _check_table(folder)
