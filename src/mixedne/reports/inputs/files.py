@@ -43,7 +43,7 @@ class Inputs:
     """Everything found at the paths."""
 
     runs: dict[Path, Document] = field(default_factory=dict)  # by folder, its config.json
-    tables: list[Path] = field(default_factory=list)  # evaluation tables beside the runs' own
+    tables: list[Path] = field(default_factory=list)  # evaluation tables besides the runs' own
     plans: list[PlanInput] = field(default_factory=list)
     saddles: dict[Path, Document] = field(default_factory=dict)  # case studies, as runs
     videos: list[Path] = field(default_factory=list)

@@ -20,7 +20,7 @@ from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
 from mixedne.reports.tables import LEARNING, LEARNING_RUNS, OVER_SEEDS, SEARCHES, TRAINED
 from mixedne.shifts import is_nominal
 
-POINTS = 60  # training returns are averaged into at most so many stretches of equal length
+POINTS = 60  # maximum number of equal parts over which training returns are averaged
 
 _NUMBERS = ("step", "updates", "samples", "inner_steps", "seconds", "return_mean", "mass", "rho")
 

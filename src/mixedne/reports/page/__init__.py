@@ -43,7 +43,7 @@ VIDEO_BYTES = 3_800_000  # of videos that are put into the page; further ones ar
 PAGE_BYTES = 9_500_000  # the table of single runs is left out of a page larger than that
 
 
-VALUES, POINTS = 160, 320  # at most so many steps of the case study's values, points of a path
+VALUES, POINTS = 160, 320  # maximum numbers of steps of the case study's values, points of a path
 BAND = {"middle": 0.5, "low": 0.05, "high": 0.95}  # quantiles over seeds
 
 
