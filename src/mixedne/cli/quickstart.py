@@ -31,7 +31,7 @@ MASSES, SECONDS = (1.0, 8.0), 6.0
 
 @dataclass(frozen=True)
 class Quickstart:
-    """Train policies for a pendulum, robust and plain, and compare them when its mass changes."""
+    """Train robust and plain policies for a pendulum, and compare them at other masses."""
 
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for the results; by default a new one named quickstart, quickstart-2, …

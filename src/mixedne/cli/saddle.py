@@ -48,7 +48,7 @@ def _option(kind: type, metavar: str, hint: str, *aliases: str) -> Any:
 
 @dataclass(frozen=True)
 class Saddle:
-    """Run the paper's case study: games over two numbers in which gradient methods get stuck."""
+    """Run the paper's case study: two-number games that trap gradient methods."""
 
     objective: Annotated[str, arg(metavar="NAME|all")] = "all"
     """x2y2-xy (θ²ω² − θω), xy-x2y2 (θω − θ²ω²), x2y2 (θ²ω²), or all."""

@@ -1,4 +1,4 @@
-"""The paper's case study (Section 4): games over two numbers in which gradient methods get stuck.
+"""The paper's case study (Section 4): two-number games that trap gradient methods.
 
 ``objectives``   the three games, their gradients, measures and settings; plain NumPy
 ``experiment``   runs solvers on the games, many seeds in parallel
