@@ -7,19 +7,19 @@ parts are imported on first use:
 ``mixedne.optimizers``   Langevin dynamics and extra-gradient methods for Optax
 ``mixedne.solvers``      GAD, extra-gradient and MixedNE-LD over any two parameter trees
 ``mixedne.saddle``       the paper's case study
-``mixedne.games``        how two players meet in a task; ``games.parallel_env`` for PettingZoo
-``mixedne.tasks``        tasks, shifts, and a simulator for many worlds at once
+``mixedne.games``        how an adversary acts in a task; ``games.parallel_env`` for PettingZoo
+``mixedne.tasks``        tasks, and a simulator for many worlds in parallel
 ``mixedne.evaluation``   sweeps and grids of shifts, and their statistics
 ``mixedne.agents``       two-player DDPG, TD3 and VPG, and SAC
-``mixedne.training``     runs: configuration, loop, checkpoints
+``mixedne.training``     training runs: the loop, run folders, checkpoints
 ``mixedne.studies``      whole experiments; ``mixedne.results`` reads their tables
 ``mixedne.train``        train one agent
-``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` reads one
-``mixedne.watch``        film one of their episodes
+``mixedne.evaluate``     run policies in shifted worlds; ``mixedne.load_policy`` loads one
+``mixedne.watch``        make a video of such episodes
 ``mixedne.statistics``   summaries of evaluation tables; ``mixedne.report`` makes a page of them
 ``mixedne.attack``       train attackers against a policy
 ``mixedne.card``         write a run's model card
-``mixedne.export``       write a policy as an ONNX file, for other programs
+``mixedne.export``       write a policy as an ONNX file, for use in other programs
 """
 
 import importlib

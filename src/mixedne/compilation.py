@@ -1,8 +1,8 @@
-"""Compiled programs that outlive their process: JAX's persistent compilation cache, in one place.
+"""Setup of JAX's persistent compilation cache.
 
-The command line and the workers of studies switch it on; importing the package does not. JAX reads
-the settings from the environment when it is imported, and what the user has set there counts.
-A program from the cache is the one that would be compiled again: results are the same to the bit.
+The command line and the workers of studies enable it; importing the package does not. JAX reads
+the settings from the environment when it is imported; settings of the user take precedence.
+A cached program is the one that would be compiled again, so results are bitwise the same.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 
 MAX_SIZE = 500_000_000
-"""Bytes; programs that were not used for the longest time make room. A run's take about 10⁶."""
+"""Maximum size in bytes; the least recently used programs are removed. A run needs about 10⁶."""
 
 
 def cache_folder() -> Path | None:
-    """The user's own folder for programs that JAX has compiled; None if there can be none.
+    """The user's own folder for compiled programs of JAX; None if it cannot be created.
 
-    The programs are executables: they never come from a study folder, which others may have
+    The programs are executables: they are never read from a study folder, which others may have
     written, nor from a folder that others can write to.
     """
     home = os.environ.get("XDG_CACHE_HOME")
@@ -35,26 +35,26 @@ def cache_folder() -> Path | None:
 
 
 def cache_settings() -> dict[str, str]:
-    """Environment variables that switch the cache on; none where the user has chosen another."""
+    """Environment variables that enable the cache; empty if the user has chosen another cache."""
     if "JAX_COMPILATION_CACHE_DIR" in os.environ or (folder := cache_folder()) is None:
         return {}
     _remove_halves(folder)
     return {
         "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_COMPILATION_CACHE_MAX_SIZE": str(MAX_SIZE),  # also makes processes take turns
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # a start has many small programs
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(MAX_SIZE),  # also enables locking between processes
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # starting compiles many small programs
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
 
 
 def use_compilation_cache() -> None:
-    """Switch the cache on for this process; JAX must not have been imported yet."""
+    """Enable the cache for this process; JAX must not have been imported yet."""
     for name, value in cache_settings().items():
         os.environ.setdefault(name, value)
 
 
 def _remove_halves(folder: Path) -> None:
-    """Remove programs whose writer was killed: the note of their last use is written after them."""
+    """Remove programs whose writer was killed, which lack the file with their last use."""
     from filelock import FileLock, Timeout
 
     with contextlib.suppress(OSError, Timeout), FileLock(folder / ".lockfile", timeout=1):

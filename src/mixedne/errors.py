@@ -1,4 +1,4 @@
-"""The package's named error, and the checks that many modules make with one wording."""
+"""The package's exceptions, and checks with uniform messages that many modules use."""
 
 import difflib
 import importlib
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 MANY = 10
-"""Choices above which a message names the nearest instead of all."""
+"""Number of choices above which a message names only the closest instead of all."""
 
 
 class InvalidInputError(ValueError):
-    """A user gave something that the program cannot work with.
+    """The user's input is invalid.
 
     The message is one sentence that states the rule and the value given. The command line
     prints it and exits with code 2.
@@ -20,10 +20,10 @@ class InvalidInputError(ValueError):
 
 
 def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
-    """Return ``value`` if it is one of ``choices``; otherwise raise, offering the nearest.
+    """Return ``value`` if it is one of ``choices``; otherwise raise, suggesting the closest.
 
-    Where there are many choices, the nearest stands alone: at the end of a long list nobody
-    would see it.
+    If there are many choices, only the closest is named: it would be overlooked at the end of a
+    long list.
     """
     options = list(choices)
     if value in options:
@@ -36,7 +36,7 @@ def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
 
 
 def check_known(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return ``name`` if it is known; otherwise raise, with the nearest before a long list."""
+    """Return ``name`` if it is known; otherwise raise, with the closest before a long list."""
     options = list(known)
     if name in options:
         return name
@@ -46,7 +46,7 @@ def check_known(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """A JSON document; whatever is wrong with it, also absurd depth or numbers, is a ValueError."""
+    """Parse a JSON document; anything wrong, even extreme depth or numbers, is a ValueError."""
 
     def number(digits: str) -> float:
         value = int(digits) if digits.lstrip("-").isdigit() else float(digits)
@@ -56,14 +56,14 @@ def parse_json(text: str | bytes) -> Any:
 
     try:
         found = json.loads(text, parse_int=number, parse_float=number, parse_constant=number)
-        json.dumps(found, ensure_ascii=False).encode()  # refuses halves of letters
+        json.dumps(found, ensure_ascii=False).encode()  # raises for lone surrogates
         return found
     except RecursionError:
         raise ValueError("the document is nested too deeply") from None
 
 
 def optional_import(module: str, sentence: str) -> Any:
-    """A module of an optional package, or the sentence that says what to install."""
+    """Import a module of an optional package, or raise with the sentence on what to install."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -84,10 +84,10 @@ def check_number(
     Values that JAX is tracing have no numbers yet and pass unchecked, so that a checked
     constructor can still be called inside ``jit`` and ``vmap``.
     """
-    import numpy as np  # here, because every import of the package passes this module
+    import numpy as np  # not at the top: every import of the package imports this module
 
     numbers: Any
-    try:  # most are single numbers, of which studies check a hundred thousand
+    try:  # fast path: studies check a hundred thousand single numbers
         single = isinstance(value, int | float)
         numbers = float(value) if single else np.asarray(value, dtype=float)
     except OverflowError:
@@ -115,17 +115,17 @@ def check_count(name: str, value: Any, *, at_least: int) -> None:
 
 
 class TrainingError(RuntimeError):
-    """A run that cannot go on, through no fault of its input.
+    """A run cannot continue, although its input was valid.
 
-    The message is one sentence that says what happened and what is kept. The command line
-    prints it and exits with code 1.
+    The message is one sentence on what happened and what is kept. The command line prints it and
+    exits with code 1.
     """
 
 
 EXPECTED = (InvalidInputError, TrainingError, OSError, MemoryError)
-"""Errors that can happen to a program without a fault: their message alone is shown."""
+"""Errors that are not bugs: only their message is shown, without a traceback."""
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of somebody else's code says, in one line."""
+    """The message of an error from external code, in one line."""
     return str(error).strip().split("\n")[0] or type(error).__name__

@@ -1,11 +1,11 @@
-"""``mixedne.export``: a run's policy as a file for other programs, compared before it is kept.
+"""``mixedne.export``: write a run's policy as a file for other programs, and verify it.
 
 The ONNX model is the network of :mod:`mixedne.policies`, operator by operator: normaliser, layers,
 layer norms, activation, head and the scaling to the task's box, in float32, for batches of any
 size. Its input is ``observation`` (n, d), its output ``action`` (n, k) in the task's own units.
-Stochastic heads act by their mean, as in ``mixedne evaluate``; what would give their spread is left
-out. The metadata says the task, how the policy was trained, the version of this package and the
-digest of the policy's safetensors file.
+Stochastic heads act by their mean, as in ``mixedne evaluate``; outputs for the standard deviation
+are left out. The metadata contains the task, how the policy was trained, the version of this
+package and the digest of the policy's safetensors file.
 """
 
 import json
@@ -38,44 +38,44 @@ if TYPE_CHECKING:
 FORMATS = ("onnx",)
 
 OPSET, IR_VERSION = 11, 6
-"""The oldest operator set in which all that is used has today's form, and its file format."""
+"""The oldest operator set in which all operators used have their current form; its IR version."""
 
 OBSERVATIONS = 10_000
-"""On so many the file is compared with the policy."""
+"""Number of observations on which the file is compared with the policy."""
 
 TOLERANCE = 1e-5
-"""The largest difference allowed, as a share of the action's range."""
+"""The largest difference allowed, as a fraction of the action's range."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """A file that was written."""
+    """An exported file."""
 
     path: Path
     task: str | None
     largest_difference: float
-    """From the policy's own actions, as a share of the action's range."""
+    """The largest difference from the policy's own actions, as a fraction of the action's range."""
     policy_sha256: str | None
-    """Of ``policy.safetensors``; None for a policy that came from no file."""
+    """SHA-256 of ``policy.safetensors``; None for a policy that was not loaded from a file."""
 
 
 def export(run: Any, out: str | Path, *, format: str = "onnx", overwrite: bool = False) -> Export:
-    """Write a run's policy for other programs.
+    """Export a run's policy for use in other programs.
 
-    The file is compared with the policy on 10 000 observations before it is kept: drawn from the
-    normal distribution with the normaliser's mean and deviation (without a normaliser, the
-    standard one), by a fixed seed. It is refused if an action differs by more than 10⁻⁵ of its
-    range.
+    Before the file is kept, it is compared with the policy on 10 000 observations, drawn with a
+    fixed seed from the normal distribution with the normaliser's mean and standard deviation
+    (without a normaliser, the standard normal). Raises if an action differs by more than 10⁻⁵ of
+    its range.
 
     Args:
-      run: what :func:`mixedne.train` returned, a run folder, a policy file of this package, or a
-        :class:`~mixedne.policies.Policy`.
+      run: a run returned by :func:`mixedne.train`, a run folder, a policy file of this package, or
+        a :class:`~mixedne.policies.Policy`.
       out: the ``.onnx`` file to write.
-      format: ``onnx``; needs ``mixedne[onnx]``.
+      format: file format, ``onnx``; needs ``mixedne[onnx]``.
       overwrite: replace ``out`` if it exists.
 
     Returns:
-      The file's ``path``, and how far its actions are from the policy's at most.
+      The file's ``path``, and the largest difference between its actions and the policy's.
 
     Examples:
       >>> import mixedne
@@ -105,7 +105,7 @@ def export(run: Any, out: str | Path, *, format: str = "onnx", overwrite: bool =
 
 
 def largest_difference(policy: Policy, model: "ModelProto") -> float:
-    """Between the actions of a policy and of its model, as a share of the action's range."""
+    """Largest difference between a policy's and its model's actions, as a fraction of the range."""
     x = np.random.default_rng(0).standard_normal((OBSERVATIONS, policy.spec.observation_size))
     if policy.spec.normaliser:
         x = policy.tensors["normaliser.mean"] + policy.tensors["normaliser.scale"] * x
@@ -158,7 +158,7 @@ def make_model(policy: Policy, metadata: dict[str, str]) -> "ModelProto":
 
 
 class _Graph:
-    """Nodes and tensors, in the order in which they are added."""
+    """The nodes and tensors of an ONNX graph, in the order in which they are added."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -171,7 +171,7 @@ class _Graph:
         output: str = "",
         **attributes: Any,
     ) -> str:
-        """Add a node; its inputs are names of values, or numbers. Returns its output's name."""
+        """Add a node, whose inputs are names of values, or numbers; return its output's name."""
         from onnx import helper, numpy_helper
 
         names = []
@@ -188,7 +188,7 @@ class _Graph:
 
 
 def _add_layer_norm(graph: _Graph, x: str) -> str:
-    """Centre and scale by the operators of NumPy: LayerNormalization came with operator set 17."""
+    """Layer norm from elementary operators: LayerNormalization was added in operator set 17."""
     mean = graph.add("ReduceMean", x, axes=[-1], keepdims=1)
     centred = graph.add("Sub", x, mean)
     squares = graph.add("Mul", centred, centred)

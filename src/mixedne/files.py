@@ -1,7 +1,7 @@
-"""Files that are never half-written, overwritten by accident, or damaged without notice.
+"""Writing files atomically, without accidental overwriting, and with detection of damage.
 
-Digests find damage. They prove nothing about who wrote a file: whoever can alter it can also
-write a digest that fits.
+Digests detect damage. They prove nothing about who wrote a file: whoever can modify it can also
+write a matching digest.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; rename it to ``path`` if all went well.
+    """Yield a temporary path next to ``path``; rename it to ``path`` on success.
 
-    The temporary name keeps the suffix, because writers choose the format by it. A
-    ``durable`` file is on the disk before it is renamed, and its new name before this returns:
-    after a power cut ``path`` holds all of the old content or all of the new.
+    The temporary name keeps the suffix, because writers choose the format by it. A ``durable``
+    file is synced to disk before it is renamed, and its name before this returns: after a power
+    cut, ``path`` has either the complete old content or the complete new content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
@@ -53,7 +53,7 @@ def write_beside(path: Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 def check_new_file(path: Path, what: str, *suffixes: str, overwrite: bool) -> Path:
-    """Return ``path`` if ``what`` can be written there; to be asked before long work."""
+    """Return ``path`` if ``what`` can be written there, else raise; call it before long work."""
     if path.suffix not in suffixes:
         raise InvalidInputError(f"{what} must end in {' or '.join(suffixes)}, not {path.name}")
     if path.is_dir():
@@ -75,7 +75,7 @@ def digest(path: Path) -> str:
 
 
 def finished_digest(folder: Path, name: str) -> str | None:
-    """The digest of a file in ``finished.json`` of a study's run; None where there is none."""
+    """The digest of a file from ``finished.json`` of a study's run; None if there is none."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # absent, older or damaged
         found = parse_json((folder / "finished.json").read_bytes())["digests"][name]
         return found if isinstance(found, str) else None
@@ -83,7 +83,7 @@ def finished_digest(folder: Path, name: str) -> str | None:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """A file's bytes; ``InvalidInputError`` if it cannot be read."""
+    """Read a file's bytes; raises ``InvalidInputError`` if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -91,12 +91,12 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def readable(name: str | Path) -> str:
-    """A file's name as proper text, whatever bytes it is made of."""
+    """A file's name as valid text, whatever bytes it consists of."""
     return os.fsencode(name).decode(errors="replace")
 
 
 def parse_toml(content: bytes, file: str) -> dict[str, Any]:
-    """A TOML document, or one sentence that begins with the file."""
+    """Parse a TOML document, or raise with one sentence that begins with the file."""
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -105,21 +105,21 @@ def parse_toml(content: bytes, file: str) -> dict[str, Any]:
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a JSON file that carries a digest of its own content."""
+    """Write a JSON file that includes a digest of its own content."""
     with write_beside(path) as temporary:
         temporary.write_text(sealed_json(document))
 
 
 def sealed_json(document: Mapping[str, Any]) -> str:
-    """A JSON text that carries a digest of its own content."""
+    """A JSON text that includes a digest of its own content."""
     sealed = {**document, "sha256": _content_digest(document)}
     return json.dumps(sealed, indent=2) + "\n"
 
 
 def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:
-    """What ``write_json`` wrote; anything else is refused.
+    """Read a file written by ``write_json``; raises for anything else.
 
-    Files of older versions, which carry no digest, are read with a warning.
+    Files of older versions, which have no digest, are read with a warning.
     """
     content = read_bytes(path)
     try:
@@ -146,14 +146,14 @@ def _content_digest(document: Mapping[str, Any]) -> str:
 
 
 def unfinished_files(folder: Path, stems: str) -> list[Path]:
-    """What ``write_beside`` leaves of files with these stems, a regular expression, if killed."""
+    """Leftovers of a killed ``write_beside``, for files whose stems match a regular expression."""
     name = re.compile(rf"\.({stems})-[^.]+\.\w+")
     return [path for path in folder.glob(".*") if name.fullmatch(path.name)]
 
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:
     """Write a table as Parquet, with its format_version in the file's metadata."""
-    content = io.BytesIO()  # on a full disk, polars' own error would be no OSError
+    content = io.BytesIO()  # on a full disk, polars would not raise an OSError
     table.write_parquet(content, metadata={"format_version": "1"})
     with write_beside(path) as temporary:
         temporary.write_bytes(content.getvalue())
@@ -161,11 +161,11 @@ def write_table(table: "pl.DataFrame", path: Path) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path, *, mark: str, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; rename it to ``path`` if all went well.
+    """Yield a temporary folder next to ``path``; rename it to ``path`` on success.
 
-    An existing folder that holds something is replaced only with ``overwrite``, and only if it
-    holds a file named ``mark``: one that an earlier call has made. The old folder goes when
-    the new one stands in its place.
+    An existing folder that is not empty is replaced only with ``overwrite``, and only if it
+    contains a file named ``mark``, i.e. was made by an earlier call. The old folder is removed
+    after the new one is in place.
     """
     path = path.resolve()
     if path.exists() and not path.is_dir():
@@ -198,7 +198,7 @@ def new_folder(path: Path, *, mark: str, overwrite: bool = False) -> Iterator[Pa
 
 
 def _synchronise(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Sync a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

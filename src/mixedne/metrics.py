@@ -1,8 +1,8 @@
 """The lines of ``metrics.jsonl``: each a JSON object that ends in a checksum.
 
-``crc32`` is that of the line without it, continued from the line before: so altered, lost,
-repeated and exchanged lines are found, but for lines that are lost at the end. In the runs of
-studies these are found, too, by the digest in ``finished.json``.
+``crc32`` is the checksum of the rest of the line, chained to that of the previous line. This
+detects lines that are modified, missing, repeated or swapped, except for lines missing at the end.
+In runs of studies, the digest in ``finished.json`` detects those, too.
 """
 
 import hashlib
@@ -20,28 +20,28 @@ from mixedne.files import finished_digest, read_bytes
 FILE = "metrics.jsonl"
 
 FORMAT_VERSION = 2
-"""The format_version of every line; those of version 1 carry no checksum."""
+"""The format_version of every line; lines of version 1 have no checksum."""
 
 RENAMED = {"temperature": "noise_scale"}
-"""Keys of earlier versions, and what they are called now."""
+"""Keys of earlier versions, with their current names."""
 
 _CHECKSUM = ', "crc32": '
 
 
 class Metrics(NamedTuple):
-    """The lines of a file, up to its end or to the first that is damaged."""
+    """The lines of a file, up to its end or its first damaged line."""
 
     lines: list[dict[str, Any]]
     damage: str | None = None
-    """What is wrong with the first line that is not among these."""
+    """What is wrong with the first damaged line, if there is one."""
     checksum: int = 0
-    """Of the last line."""
+    """Checksum of the last line."""
 
 
 def format_line(values: Mapping[str, Any], before: int) -> tuple[str, int]:
-    """A line and its checksum, after a line with the checksum ``before``.
+    """A line and its checksum, where ``before`` is the checksum of the previous line.
 
-    Numbers that JSON lacks become null.
+    NaN and ±∞ become null.
     """
     finite = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -53,7 +53,7 @@ def format_line(values: Mapping[str, Any], before: int) -> tuple[str, int]:
 
 
 def parse_metrics(content: bytes) -> Metrics:
-    """The lines of a file's content; a last line without an end is still being written."""
+    """Parse a file's content; a last line without a line break is still being written."""
     lines: list[dict[str, Any]] = []
     checksum = 0
     *whole, _ = content.split(b"\n")
@@ -79,7 +79,7 @@ def parse_metrics(content: bytes) -> Metrics:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run folder's metrics; refuses damaged ones."""
+    """Read the metrics of a run folder; raises if they are damaged."""
     path = folder / FILE
     content = read_bytes(path)
     metrics = parse_metrics(content)
@@ -97,7 +97,7 @@ def last_evaluation(folder: Path) -> list[dict[str, Any]]:
 
 
 def best_evaluation(lines: Iterable[Mapping[str, Any]]) -> float | None:
-    """The highest mean return of an evaluation, over all of its shifts; None without any."""
+    """The highest mean return over all shifts of an evaluation; None without evaluations."""
     found: dict[int, list[float]] = {}
     for line in lines:
         if line.get("kind") == "evaluation":

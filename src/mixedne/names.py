@@ -1,9 +1,9 @@
-"""The names that users type for agents, solvers and the rest, and how people write them."""
+"""The names of agents, solvers and so on: as users type them, and as they are printed."""
 
 AGENTS = {"ddpg": "DDPG", "td3": "TD3", "sac": "SAC", "vpg": "VPG"}
 
 SOLVERS = {"mixedne-ld": "MixedNE-LD", "gad": "GAD", "extra-adam": "Extra-Adam"}
-"""The solvers of training, in the order of the paper's tables; SAC has none."""
+"""Solvers for training, in the order of the paper's tables; SAC has none."""
 
 FORMULATIONS = {
     "nr-mdp": "NR-MDP",
@@ -13,21 +13,21 @@ FORMULATIONS = {
     "m2td3": "M2TD3",
     "pettingzoo": "PettingZoo",
 }
-"""How an adversary acts: a game by its name."""
+"""Formulations: how the adversary acts."""
 
 STRENGTHS = {"nr-mdp": "delta", "pr-mdp": "delta", "rarl": "force", "parameters": "rate"}
-"""By formulation, the field that says how strong the adversary is, if one does."""
+"""By formulation, the field with the adversary's strength, if there is one."""
 
 RARL_FORCES: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("Walker2d", "HalfCheetah", "Hopper", "Ant", "Swimmer"), ("torso", 5.0)),
     "Humanoid": ("torso", 10.0),
     "InvertedPendulum": ("pole", 5.0),
 }
-"""By task, the bodies that RARL's authors push, and how hard. (They push Swimmer along z too, which
-cannot move it.)"""
+"""By task, the bodies that RARL's authors push, and the force in N. (They also push Swimmer along
+z, which cannot move it.)"""
 
 ATTACKS = ("action", "force", "parameters", "observation")
-"""What an attacker of a frozen policy may act on."""
+"""What an attacker of a frozen policy can act on."""
 
 PRESETS = ("paper", "authors")
 
@@ -35,13 +35,13 @@ ACTIVATIONS = ("tanh", "relu")
 """Activation functions: ``policies`` has them in NumPy, ``agents.networks`` in JAX."""
 
 INNER_CHAINS = ("frozen", "coupled")
-"""What an inner chain of MixedNE-LD plays against: the other's outer value, or its own chain."""
+"""What an inner chain of MixedNE-LD plays against: the opponent's outer iterate, or its chain."""
 
 OUTPUTS = ("iterate", "average")
-"""What a run puts out: the last outer iterate, or an average of all of them."""
+"""The output of a run: the last outer iterate, or an average of all of them."""
 
 CHOICES = ("task", "agent", "solver", "formulation", "delta", "preset")
-"""The fields of a configuration from which the defaults of all others follow."""
+"""The fields of a configuration that determine the defaults of all others."""
 
 
 def either(words: tuple[str, ...]) -> str:

@@ -1,9 +1,9 @@
 """Policy files: small networks that act with NumPy alone.
 
-A policy is two files in a folder. ``policy.json`` says what the network looks like, how
-observations are normalised and which box the actions live in; ``policy.safetensors`` holds
-the numbers, and ``policy.json`` their digest. Loading them runs no code, and acting needs neither
-JAX nor the training code.
+A policy consists of two files in a folder. ``policy.json`` describes the network, the
+normalisation of observations and the box of actions; ``policy.safetensors`` holds the numbers,
+and ``policy.json`` their digest. Loading them runs no code, and acting needs neither JAX nor the
+training code.
 
 The network is a multilayer perceptron: normalise, then for every hidden layer
 
@@ -15,7 +15,7 @@ and a head that gives an action in [−1, 1], which is rescaled to the task's bo
 ``tanh-gaussian``     a = tanh(μ + σ ξ), log σ from a second output, clipped to [−20, 2]
 ``clipped-gaussian``  a = clip(μ + σ ξ), σ² = softplus of a second output
 
-ξ is zero unless noise is given, so a policy acts by its mean unless asked otherwise.
+ξ is zero unless noise is given, so a policy acts by its mean by default.
 """
 
 import contextlib
@@ -40,22 +40,22 @@ from mixedne.types import LAYER_NORM_EPSILON, LOG_DEVIATION_RANGE
 from mixedne.zoo import is_zoo_name, zoo_entry
 
 FORMAT_VERSION = 1
-"""Of the two files; a reader refuses others."""
+"""Version of the two files; other versions are refused."""
 
 NAMES = ("policy", "adversary", "policy-iterate", "adversary-iterate")
-"""The policies of a run folder: the two players and, where those are averages, their iterates."""
+"""The policies of a run folder: the two players and, if these are averages, their iterates."""
 
 HEADS = {"tanh": 1, "tanh-gaussian": 2, "clipped-gaussian": 2}
-"""How actions come out of the network, and how many outputs that takes."""
+"""Heads of the network, with the number of outputs per action."""
 
 MAX_SIZE = 10**6
-"""Larger layers are taken for damage."""
+"""Maximum size of a layer; files with larger ones are treated as damaged."""
 
 MAX_LAYERS = 1000
-"""More are taken for damage."""
+"""Maximum number of layers; files with more are treated as damaged."""
 
 MAX_ACTION = 1e9
-"""Larger actions are taken for damage."""
+"""Maximum action bound; files with larger ones are treated as damaged."""
 
 Array = NDArray[np.float32]
 
@@ -63,27 +63,28 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, np.float32(0)),
 }
-"""The activations of ``names.ACTIVATIONS``."""
+"""The activation functions of ``names.ACTIVATIONS``."""
 
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """What ``policy.json`` says; enough to check ``policy.safetensors`` and to act."""
+    """The content of ``policy.json``: what is needed to check ``policy.safetensors`` and to act."""
 
     observation_size: int
     action_low: tuple[float, ...]
-    """What actions in [−1, 1] stand for: the task's box, or an adversary's own, in its units."""
+    """Lower bounds of the box that actions in [−1, 1] are scaled to: the task's, or an adversary's
+    own, in its units."""
     action_high: tuple[float, ...]
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
     head: str = "tanh"
     layer_norm: bool = False
     normaliser: bool = False
-    """Whether observations are normalised by the mean and scale in the file."""
+    """Whether observations are normalised, by the mean and scale in the file."""
     task: str | None = None
     """The task that the policy was trained for, e.g. ``Hopper-v5``."""
     attack: Mapping[str, Any] | None = None
-    """Of an attacker: what it may do to a policy, as ``games.attacks.Attack`` has it."""
+    """For an attacker, the fields of its ``games.attacks.Attack``."""
 
     def __post_init__(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)
@@ -110,7 +111,7 @@ class PolicySpec:
 
     @property
     def action_size(self) -> int:
-        """Number of actions."""
+        """Dimension of the actions."""
         return len(self.action_low)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -131,14 +132,14 @@ class PolicySpec:
 class Policy:
     """A network that acts: ``policy(observations) -> actions``, batched or not.
 
-    Observations have the shape (d,) or (n, d); actions come in the task's own units. Every
-    row is computed by itself, so an action does not depend, to the last bit, on what else is
-    in the batch: matrix products of whole batches would differ in the last bits with the
-    size of the batch and the place in it, and chaos would do the rest.
+    Observations have the shape (d,) or (n, d); actions are in the task's own units. Every row is
+    computed separately, so an action does not depend, bit for bit, on the rest of the batch:
+    matrix products of whole batches differ in the last bits with the batch size and the position
+    in the batch, and chaotic dynamics would amplify this.
     """
 
     def __init__(self, spec: PolicySpec, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Check the tensors against the specification and take them over."""
+        """Check the tensors against the specification and store them."""
         expected = spec.shapes()
         for name in sorted({*expected, *tensors}):
             found = tuple(tensors[name].shape) if name in tensors else None
@@ -158,15 +159,15 @@ class Policy:
             raise InvalidInputError("the policy's normaliser.scale must be above 0")
         low, high = (np.array(x, np.float32) for x in (spec.action_low, spec.action_high))
         self.centre, self.reach = (high + low) / 2, (high - low) / 2
-        """Of the box: an action is ``centre + reach * unit(observations)``."""
+        """Centre and half-width of the box: actions are ``centre + reach * unit(observations)``."""
 
     def __call__(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Array:
-        """Actions for these observations; ``noise`` is ξ, in the shape of the actions."""
+        """Actions for these observations; ``noise`` is ξ and has the shape of the actions."""
         actions = self.centre + self.reach * self.unit(observations, noise)
         return np.asarray(actions, np.float32)
 
     def unit(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Any:
-        """The same actions before they are scaled to the task's box: in [−1, 1]."""
+        """The same actions in [−1, 1], before they are scaled to the task's box."""
         tensors, spec, shape = self.tensors, self.spec, np.shape(observations)
         if len(shape) not in (1, 2) or shape[-1] != spec.observation_size:
             raise InvalidInputError(
@@ -198,7 +199,7 @@ class Policy:
 
     @property
     def is_stochastic(self) -> bool:
-        """Whether noise makes a difference."""
+        """Whether actions depend on ``noise``."""
         return HEADS[self.spec.head] > 1
 
 
@@ -207,11 +208,11 @@ def save_policy(
 ) -> None:
     """Write ``NAME.safetensors`` and ``NAME.json``, which holds its digest.
 
-    ``step``: after how many steps of a training the policy is saved.
+    ``step`` is the number of training steps after which the policy is saved.
     """
     content = save(dict(policy.tensors), {"format_version": str(FORMAT_VERSION)})
     described = dataclasses.asdict(policy.spec)
-    if policy.spec.attack is None:  # only attackers say one
+    if policy.spec.attack is None:  # only attackers have one
         described.pop("attack")
     document = {
         "format_version": FORMAT_VERSION,
@@ -219,7 +220,7 @@ def save_policy(
         **({} if step is None else {"step": step}),
         "safetensors_sha256": hashlib.sha256(content).hexdigest(),
     }
-    # Both are complete before either is renamed: see _description.
+    # Both are written completely before either is renamed; see _description.
     with write_beside(folder / f"{name}.json") as description:
         description.write_text(sealed_json(document))
         with write_beside(folder / f"{name}.safetensors") as tensors:
@@ -227,7 +228,7 @@ def save_policy(
 
 
 def finish_saving(folder: Path, name: str) -> None:
-    """Complete what ``save_policy`` leaves if it is killed between renaming its two files."""
+    """Complete a ``save_policy`` that was killed between renaming its two files."""
     described, stored = policy_files(folder, name)
     if stored.is_file():
         found = _description(described, stored.read_bytes())
@@ -236,7 +237,7 @@ def finish_saving(folder: Path, name: str) -> None:
 
 
 def _description(described: Path, content: bytes) -> Path:
-    """``described``, or the file that is to replace it, if that is the one for these tensors."""
+    """``described``, or the file about to replace it, whichever belongs to these tensors."""
     digest = hashlib.sha256(content).hexdigest()
     for path in unfinished_files(described.parent, re.escape(described.stem)):
         with contextlib.suppress(InvalidInputError):
@@ -246,14 +247,14 @@ def _description(described: Path, content: bytes) -> Path:
 
 
 def load_policy(path: str | Path, name: str = "policy") -> Policy:
-    """The policy in a run folder; or the one whose ``.json`` or ``.safetensors`` is given.
+    """Load a policy from a run folder, or from its ``.json`` or ``.safetensors`` file.
 
-    A run that is being trained, or was killed, can be read at any time.
+    This also works while the run is training, or after it was killed.
 
     Args:
       path: a run folder, its ``best`` folder, a policy's file, or ``zoo:NAME``.
-      name: which of a folder's policies: ``"policy"``, or ``"adversary"``, where there is one;
-        where these are averages, ``"policy-iterate"`` and ``"adversary-iterate"``, too.
+      name: which policy of the folder: ``"policy"``, or ``"adversary"`` if there is one; if these
+        are averages, also ``"policy-iterate"`` and ``"adversary-iterate"``.
 
     Returns:
       A function ``policy(observations) -> actions``, batched or not, in the task's own units.
@@ -266,7 +267,7 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
       (1,)
     """
     described, stored = policy_files(path, name)
-    for _ in range(2):  # once more, if they are replaced at this moment
+    for _ in range(2):  # try again if they were just being replaced
         document, content = _read_files(path, described, stored)
         written = document.pop("safetensors_sha256", None)
         if written in (None, hashlib.sha256(content).hexdigest()):
@@ -288,13 +289,13 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
 
 
 def saved_step(path: str | Path) -> int | None:
-    """After how many steps of its training a policy was saved; None if its file does not say."""
+    """The number of training steps after which a policy was saved; None if it is not stored."""
     step = _read_files(path, *policy_files(path))[0].get("step")
     return step if type(step) is int else None
 
 
 def _read_files(path: str | Path, described: Path, stored: Path) -> tuple[dict[str, Any], bytes]:
-    """What is in the two files of a policy."""
+    """The contents of a policy's two files."""
     try:
         content = stored.read_bytes()
     except FileNotFoundError:
@@ -308,7 +309,7 @@ def _read_files(path: str | Path, described: Path, stored: Path) -> tuple[dict[s
 
 
 def policy_files(path: str | Path, name: str = "policy") -> tuple[Path, Path]:
-    """The ``.json`` and the ``.safetensors`` of a policy in a folder, or beside the one given."""
+    """Paths of a policy's ``.json`` and ``.safetensors``, from its folder or one of the two."""
     path = zoo_entry(path)[0] if is_zoo_name(path) else Path(path)
     if path.is_file() and path.suffix in (".json", ".safetensors"):
         return path.with_suffix(".json"), path.with_suffix(".safetensors")

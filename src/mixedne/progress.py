@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, a line now and then elsewhere."""
+"""Progress display: a bar on a terminal, occasional lines elsewhere."""
 
 import contextlib
 import math
@@ -14,12 +14,12 @@ from rich.table import Column
 from rich.text import Text
 
 OnProgress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with how much is done, and how much there is to do."""
+"""A function that is called regularly with the amount done and the total."""
 
 
 @contextlib.contextmanager
 def showing(progress: bool | OnProgress, title: str, unit: str) -> Iterator[OnProgress]:
-    """Yield what reports progress as an argument ``progress`` asks: True shows it to the user."""
+    """Yield the function that an argument ``progress`` stands for; True shows a bar or lines."""
     if progress is True:
         with counting(title, unit) as show:
             yield show
@@ -28,10 +28,10 @@ def showing(progress: bool | OnProgress, title: str, unit: str) -> Iterator[OnPr
 
 
 class Bar(Progress):
-    """A progress bar that fits into 80 columns: what else there is to say has a line of its own."""
+    """A progress bar that fits into 80 columns; further text has its own line."""
 
     def __init__(self, title: str, console: Console, said: str = "") -> None:
-        """The bar moves without a share until it is shown the first time."""
+        """The bar is indeterminate until ``show`` is called for the first time."""
         self.said, self._start = said, time.monotonic()
         super().__init__(
             TextColumn("{task.description}", table_column=Column(no_wrap=True, max_width=34)),
@@ -44,7 +44,7 @@ class Bar(Progress):
         self._job = self.add_task(escape(title), total=None, count="")
 
     def show(self, done: int, total: int, left: float | None = None, said: str = "") -> None:
-        """Move to ``done`` of ``total``; the seconds left follow from the speed, if not given."""
+        """Move to ``done`` of ``total``; the seconds left are estimated if not given."""
         self.said = said
         if left is None and done:
             left = (time.monotonic() - self._start) / done * (total - done)
@@ -53,7 +53,7 @@ class Bar(Progress):
         self.update(self._job, completed=done, total=total, count=count)
 
     def get_renderables(self) -> Iterator[RenderableType]:
-        """The bar and, below it, what is said."""
+        """The bar and, below it, the text."""
         yield from super().get_renderables()
         if self.said:
             yield Text(self.said, no_wrap=True, overflow="ellipsis")
@@ -68,10 +68,10 @@ def counting(
     said: str = "",
     note: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
 ) -> Iterator[Callable[..., None]]:
-    """Yield ``Bar.show`` on a terminal, and elsewhere what prints about so many lines.
+    """Yield ``Bar.show`` on a terminal, and elsewhere a function that prints about ``lines`` lines.
 
-    The first line comes at once, unless there is something else to be ``said`` before. Notebooks
-    get lines, too.
+    The first line is printed at once, unless there is another text, ``said``, to print first.
+    Notebooks get lines, too.
     """
     console = Console(stderr=True)
     if console.is_terminal:
@@ -92,7 +92,7 @@ def counting(
 
 
 def duration(seconds: float) -> str:
-    """A time in words."""
+    """A duration in words."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

@@ -1,7 +1,7 @@
 """Schedules over the outer counter t, which starts at one: the paper's σ_t and K_t, and η_t.
 
-They run on the host in float64 and are fed to a solver as its controls. In float32,
-(1 + 10⁻⁵)^t drifts so far that K_t comes out wrong for thousands of steps.
+They are computed on the host in float64 and passed to a solver as its controls. In float32,
+(1 + 10⁻⁵)^t drifts so far that K_t is wrong for thousands of steps.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def thermal_noise(
 
 
 def linear_decay(share: float, total: int) -> Callable[[ArrayLike], NDArray[np.float64]]:
-    """The share of a learning rate at t, which falls linearly to ``share`` at t = ``total``."""
+    """The fraction of a learning rate at t, which decays linearly to ``share`` at t = ``total``."""
     check_number("share", share, at_least=0, at_most=1)
 
     def left(t: ArrayLike) -> NDArray[np.float64]:

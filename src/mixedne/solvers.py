@@ -1,16 +1,16 @@
 """Solvers for max_θ min_ω J(θ, ω) over any pair of parameter trees.
 
-This is the paper's idea, written once. A solver is a pair of pure functions, ``init`` and
-``step``; it asks an :class:`Oracle` for gradients and moves the players with an Optax
+This is the core of the paper, implemented once. A solver is a pair of pure functions, ``init``
+and ``step``; it gets gradients from an :class:`Oracle` and updates the players with an Optax
 optimiser over the joint tree ``Players(agent, adversary)``:
 
 ``gad``              gradient ascent-descent, simultaneous or alternating
 ``extra_gradient``   look ahead, then step: extra-gradient and Extra-Adam
 ``mixedne_ld``       MixedNE-LD (paper, Algorithm 1): sample, average, damp
 
-The two-number games of the case study and the networks of the robots use the same code.
-All randomness comes from (key, t, k): a run can be cut and resumed at any step.
-``docs/solvers.md`` says where each solver fails.
+The two-parameter games of the case study and the networks of the robots use the same code.
+All randomness comes from (key, t, k), so a run can be stopped and resumed at any step.
+``docs/solvers.md`` explains where each solver fails.
 """
 
 import math
@@ -39,75 +39,75 @@ def _same_carry(key: jax.Array, carry: Carry, players: Players, opponent: Player
 
 
 class Oracle(NamedTuple):
-    """How a game answers a solver. The carry is whatever the game must remember.
+    """The interface of a game to a solver. The carry is the game's own state.
 
     A gradient step is ``begin``, then ``gradients``, then ``end``. The parts are separate so
-    that a critic can live in the carry and is stepped once, also by methods that take two
-    gradients.
+    that a critic can be kept in the carry and is updated once per step, also by methods that
+    take two gradients.
 
-    ``opponent`` says whom the players meet. ``None``: each other, so that one batch or one set
-    of episodes serves both. Otherwise the agent meets ``opponent.adversary`` and the adversary
-    ``opponent.agent``: two different encounters.
+    ``opponent`` says whom the players play against. ``None`` means each other, so that one batch
+    or one set of episodes is enough for both. Otherwise the agent plays against
+    ``opponent.adversary`` and the adversary against ``opponent.agent``, which are two matches.
     """
 
     gradients: Callable[[Carry, Players, Players | None], Players]
-    """(carry, players, opponent) → (∇_θ J, ∇_ω J) at the players, each against its opponent."""
+    """(carry, players, opponent) → (∇_θ J, ∇_ω J): each player's gradient against its opponent."""
     begin: Callable[[jax.Array, Carry, Players, Players | None], Carry] = _same_carry
-    """(key, carry, players, opponent) → carry: take a minibatch and update the critic, or play
-    episodes with the players as given."""
+    """(key, carry, players, opponent) → carry: sample a minibatch and update the critic, or play
+    episodes with these players."""
     resample: Callable[[jax.Array, Carry, Players, Players | None], Carry] = _same_carry
     """(key, carry, players, opponent) → carry: a fresh minibatch, or fresh episodes, for a
     second gradient of the same step."""
     end: Callable[[Carry, Players], Carry] = lambda carry, players: carry
-    """(carry, players) → carry: update the target networks after the players moved."""
+    """(carry, players) → carry: update the target networks after the players' update."""
 
 
 class Controls(NamedTuple):
-    """What may change from one outer step to the next without recompilation.
+    """Values that may change from one outer step to the next without recompilation.
 
-    For :func:`solve`, each field that is given holds one value for each outer step.
+    For :func:`solve`, each given field holds one value per outer step.
     """
 
     inner_steps: jax.typing.ArrayLike = 1
-    """K_t, at least one: steps of the inner chains; only MixedNE-LD has such chains."""
+    """K_t, the number of inner steps, at least one; used by MixedNE-LD only."""
     noise_scale: jax.typing.ArrayLike | None = None
-    """σ_t: handed to the optimiser; ``None`` leaves the optimiser's own value."""
+    """σ_t, passed to the optimiser; ``None`` keeps the optimiser's own value."""
     learning_rate: jax.typing.ArrayLike | None = None
-    """η_t: handed to the optimiser; ``None`` leaves the optimiser's own value. The
+    """η_t, passed to the optimiser; ``None`` keeps the optimiser's own value. The
     optimisers of this package use it."""
 
 
 class SolverState(NamedTuple):
-    """What the next outer step needs."""
+    """State of a solver between outer steps."""
 
     players: Players
-    """(θ_t, ω_t): the outer iterate, which is also the output unless there is an average."""
+    """(θ_t, ω_t), the outer iterate; it is also the output unless an average is kept."""
     optimizer: optax.OptState
-    """Moments of the optimiser; they persist over t and k."""
+    """State of the optimiser, e.g. its moments, which persists over t and k."""
     carry: Carry
-    """The oracle's memory."""
+    """State of the oracle."""
     step: jax.Array
-    """How many outer steps were taken: t − 1."""
+    """Number of outer steps taken, t − 1."""
     average: Players | None = None
-    """The average of the outer iterates so far, if one is kept: see :func:`averaged`."""
+    """The average of the outer iterates so far, if one is kept; see :func:`averaged`."""
 
 
 class Info(NamedTuple):
-    """What a person wants to see of an outer step."""
+    """Metrics of an outer step."""
 
     gradient_norm: Players
-    """Norm of each player's last gradient; zero in a step that does not move the players."""
+    """Norm of each player's last gradient; zero in a step that does not update the players."""
     observed: PyTree
-    """Mean over the inner iterates of ``observe``; ``None`` if nothing is observed."""
+    """Mean of ``observe`` over the inner iterates; ``None`` if nothing is observed."""
 
 
 class Solver(NamedTuple):
-    """A pair of pure functions, and the game that they play."""
+    """A pair of pure functions, ``init`` and ``step``, and the oracle of the game."""
 
     init: Callable[..., SolverState]
     """(players, carry=None) → state."""
     step: Callable[..., tuple[SolverState, Info]]
-    """(key, state, controls=Controls()) → (state, info). The same key serves all steps."""
+    """(key, state, controls=Controls()) → (state, info). Pass the same key to all steps."""
     oracle: Oracle
 
 
@@ -126,7 +126,7 @@ def payoff_oracle(payoff: Payoff) -> Oracle:
 
 
 def box(low: float, high: float) -> Project:
-    """Projection of every parameter of both players onto [low, high]."""
+    """A projection of every parameter of both players onto [low, high]."""
     if not low < high:
         raise InvalidInputError(f"a box needs low < high, not [{low}, {high}]")
     return lambda players: jax.tree.map(lambda x: jnp.clip(x, low, high), players)
@@ -152,8 +152,8 @@ def gad(
 ) -> Solver:
     """Gradient ascent-descent.
 
-    Simultaneous: both players move from (θ_t, ω_t). Alternating, as in the paper's case
-    study: the adversary answers θ_(t+1), within the same step of the oracle.
+    Simultaneous: both players step from (θ_t, ω_t). Alternating, as in the paper's case study:
+    the adversary steps after the agent, against θ_(t+1), within the same step of the oracle.
     """
     move = _mover(optimizer)
 
@@ -208,11 +208,11 @@ def extra_gradient(
     project: Project = unbounded,
     observe: Observe = observe_nothing,
 ) -> Solver:
-    """Extra-gradient on the joint tree: look ahead, and step with the gradient found there.
+    """Extra-gradient on the joint tree: look ahead, and step with the gradient computed there.
 
-    ``optimizer`` is a two-phase one: ``extra_sgd`` gives the extra-gradient method,
-    ``extra_adam`` Extra-Adam. The oracle begins and ends once a step; the second gradient may
-    use a batch of its own (``resample``). Targets never see the look-ahead.
+    ``optimizer`` must have two phases: ``extra_sgd`` gives the extra-gradient method,
+    ``extra_adam`` Extra-Adam. The oracle's ``begin`` and ``end`` are called once per step; the
+    second gradient may use its own batch (``resample``). Target networks never see the look-ahead.
     """
     move = _mover(optimizer)
 
@@ -258,18 +258,18 @@ def mixedne_ld(
 
     Each outer step runs K_t inner steps of ``optimizer`` (``langevin`` or ``sgld``) for
     both players, averages along the chains, and moves the outer iterate towards the
-    averages. The oracle begins and ends a gradient step for every inner step.
+    averages. The oracle's ``begin`` and ``end`` are called in every inner step.
 
     Args:
-      oracle: the game.
+      oracle: the game, see :class:`Oracle`.
       optimizer: a Langevin optimiser over the joint tree.
-      damping: β in (0, 1], of the averages and of the outer step.
-      inner: what each chain plays against. ``"frozen"``: the other player's outer value,
-        as Algorithm 1 prints it. ``"coupled"``: the other player's inner iterate.
-      project: applied to every iterate.
+      damping: β in (0, 1], the damping of the averages and of the outer step.
+      inner: what each chain plays against. ``"frozen"``: the other player's outer iterate,
+        as in Algorithm 1. ``"coupled"``: the other player's inner iterate.
+      project: projection that is applied to every iterate.
       observe: a function of the players; ``Info`` reports its mean along the chain.
-      extra_args: carry → further arguments of ``optimizer.update``, such as ``noise`` that was
-        drawn in bulk; without it, noise is drawn from the solver's key.
+      extra_args: function carry → further arguments of ``optimizer.update``, such as ``noise``
+        that was drawn in bulk; without it, noise is drawn from the solver's key.
     """
     check_number("damping", damping, above=0, at_most=1)
     check_choice("inner", inner, INNER_CHAINS)
@@ -285,7 +285,7 @@ def mixedne_ld(
             begin_key, noise_key = jax.random.split(jax.random.fold_in(step_key, k))
             carry = oracle.begin(begin_key, chain.carry, chain.players, opponent)
             gradients = oracle.gradients(carry, chain.players, opponent)
-            # θ^(k+1) = θ^(k) + η C⁻¹ g + √(2η) σ C^(−1/2) ξ, and ω likewise downhill
+            # θ^(k+1) = θ^(k) + η C⁻¹ g + √(2η) σ C^(−1/2) ξ, and ω likewise by descent
             extra = {} if extra_args is None else extra_args(carry)
             players, moments = move(
                 noise_key, chain.players, chain.optimizer, gradients, controls, **extra
@@ -302,8 +302,8 @@ def mixedne_ld(
         nothing_yet = optax.tree.zeros_like(jax.eval_shape(observe, outer))
         no_norms = Players(*jnp.zeros((2,), optax.tree.norm(outer).dtype))
         chain = _Chain(outer, outer, state.optimizer, state.carry, no_norms, nothing_yet)
-        # The first step stands apart: there both chains are at the outer point, so the players
-        # meet each other even if chains are frozen; and K_t = 1 needs no loop.
+        # The first step is special: both chains are at the outer iterate, so the players play
+        # against each other even if chains are frozen; and K_t = 1 needs no loop.
         chain = inner_step(0, chain, None)
         chain = jax.lax.fori_loop(
             1,
@@ -311,7 +311,7 @@ def mixedne_ld(
             lambda k, chain: inner_step(k, chain, None if inner == "coupled" else outer),
             chain,
         )
-        # θ_(t+1) = (1 − β) θ_t + β θ̄ ; in a convex set the projection only mends rounding
+        # θ_(t+1) = (1 − β) θ_t + β θ̄ ; in a convex set the projection only fixes rounding
         players = project(_mix(damping, outer, chain.average))
         new_state = SolverState(players, chain.optimizer, chain.carry, state.step + 1)
         return new_state, Info(chain.gradient_norm, chain.observed)
@@ -320,11 +320,11 @@ def mixedne_ld(
 
 
 def delayed(solver: Solver, every: int) -> Solver:
-    """The solver whose players move at every so-many-th step only (TD3's policy delay).
+    """A solver that updates the players only in every ``every``-th step (TD3's policy delay).
 
-    At step t the players move if t is a multiple of ``every``. On the other steps the oracle
-    begins K_t gradient steps, in which a critic learns, and ends none: players, moments and
-    targets stay as they are. t counts all steps.
+    The players are updated in step t if t is a multiple of ``every``. In other steps the oracle's
+    ``begin`` is called K_t times, in which a critic learns, and ``end`` is not: players, moments
+    and target networks are unchanged. t counts all steps.
     """
     check_number("every", every, at_least=1)
     if every == 1:
@@ -350,10 +350,10 @@ def delayed(solver: Solver, every: int) -> Solver:
 
 
 def averaged(solver: Solver, decay: float) -> Solver:
-    """The solver that also keeps an exponential average of its outer iterates.
+    """A solver that also keeps an exponential moving average of its outer iterates.
 
-    Of the iterates z_1 … z_t it is Σ d^(t−s) z_s / Σ d^(t−s) with d = ``decay``: the players at the
-    start have no part in it. The players themselves move as they would without it.
+    For iterates z_1 … z_t it is Σ d^(t−s) z_s / Σ d^(t−s) with d = ``decay``, without the initial
+    players. The average does not affect the players' updates.
     """
     check_number("decay", decay, above=0, below=1)
     rate = math.log(decay)
@@ -383,9 +383,9 @@ def solve(
 ) -> tuple[SolverState, PyTree]:
     """Run one outer step for each entry of ``controls`` in a single program.
 
-    Returns the last state and ``record(state, info)`` of every step, stacked. Pure: wrap it
-    in ``jax.jit`` and ``jax.vmap``. Calling it again with the state returned and the same
-    key goes on exactly as one longer call would.
+    Returns the last state and the stacked ``record(state, info)`` of all steps. The function is
+    pure: wrap it in ``jax.jit`` and ``jax.vmap``. Calling it again with the returned state and
+    the same key continues exactly as one longer call would.
     """
 
     def one_step(state: SolverState, now: Controls) -> tuple[SolverState, PyTree]:
@@ -396,7 +396,7 @@ def solve(
 
 
 class _Chain(NamedTuple):
-    """The inner loop of MixedNE-LD."""
+    """State of the inner loop of MixedNE-LD."""
 
     players: Players  # (θ^(k), ω^(k))
     average: Players  # (θ̄, ω̄)
@@ -409,7 +409,7 @@ class _Chain(NamedTuple):
 def _starter(
     init_moments: Callable[[Players], optax.OptState],
 ) -> Callable[..., SolverState]:
-    """How every solver begins: check the players, give the optimiser its first state."""
+    """The ``init`` of every solver: check the players and initialise the optimiser."""
 
     def init(players: Players, carry: Carry = None) -> SolverState:
         players = jax.tree.map(jnp.asarray, players)
@@ -424,7 +424,7 @@ def _starter(
 
 
 def _mover(optimizer: optax.GradientTransformation) -> Callable[..., tuple[Players, Any]]:
-    """One optimiser step from gradients of J: uphill for the agent, down for the adversary."""
+    """One optimiser step from gradients of J: ascent for the agent, descent for the adversary."""
     optimizer = optax.with_extra_args_support(optimizer)
 
     def move(

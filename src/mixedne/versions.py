@@ -1,4 +1,4 @@
-"""Which versions made a result, and on what machine."""
+"""Software versions and machine, to be recorded with results."""
 
 import os
 import platform
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Versions of Python, of this package and of the others named."""
+    """Versions of Python, of this package and of the given packages."""
     names = ("mixedne", *packages)
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 def machine() -> str:
-    """The machine in words, without its name."""
+    """A description of the machine, without its host name."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -26,7 +26,7 @@ def machine() -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,10 +1,10 @@
-"""Agents: each gives a solver the gradients of its players.
+"""Agents: each provides a solver with the gradients of its players.
 
-``base``       the protocol that all agents follow, and what actor-critic agents share
+``base``       the protocol of all agents, and the base class of actor-critic agents
 ``ddpg_td3``   two-player DDPG and TD3
 ``m2td3``      TD3 against parameter vectors of the world
 ``sac``        soft actor-critic, the non-robust baseline
-``vpg``        two-player vanilla policy gradient, which plays its episodes inside the program
+``vpg``        two-player vanilla policy gradient, with episodes inside the compiled program
 ``losses``     the equations
 ``networks``   multilayer perceptrons
 """

@@ -1,7 +1,7 @@
-"""What every agent is to the rest of the package, and what the actor-critic agents share.
+"""The interface of all agents, and the base class of the actor-critic agents.
 
-An agent gives a solver an :class:`~mixedne.solvers.Oracle` and nothing else. A compiled program
-of many outer steps goes: ``init_carry``, then the solver's steps with ``oracle``, then ``finish``.
+An agent only provides a solver with an :class:`~mixedne.solvers.Oracle`. A compiled program of many
+outer steps calls ``init_carry``, then the solver's steps with ``oracle``, then ``finish``.
 """
 
 import functools
@@ -21,7 +21,7 @@ from mixedne.types import Players, PyTree
 
 
 class Transition(NamedTuple):
-    """What the critic learns from; with leading axes, many of them."""
+    """A transition that the critic learns from, or many of them, with leading axes."""
 
     observation: jax.Array  # s, normalised
     action: jax.Array  # ā: what was executed
@@ -31,57 +31,57 @@ class Transition(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """The minibatches of a compiled program, and the random numbers that go with them.
+    """The minibatches of a compiled program, with the random numbers that they need.
 
-    Everything random is drawn in bulk beforehand: drawing inside the loop costs more.
+    All random numbers are drawn in bulk beforehand, which is faster than drawing inside the loop.
     """
 
     transitions: Transition  # (capacity, batch, …)
     normals: jax.Array | None
     """(capacity, ``normals_per_batch``, batch, action size): standard normals for the agent."""
     rate: jax.Array | None = None
-    """(capacity,): the share of learning rates that is left; None where they do not change."""
+    """(capacity,): the remaining fraction of the learning rates; None if they do not decay."""
 
 
 class Agent(Protocol):
-    """How an agent starts, and how it answers a solver."""
+    """Initial state and oracle of an agent."""
 
     @property
     def policy_head(self) -> str:
-        """How the policy file makes actions of the network's outputs."""
+        """The head in the policy file, which turns the network's outputs into actions."""
 
     @property
     def normals_per_batch(self) -> int:
-        """Standard normals for one minibatch step, in units of (batch, action size)."""
+        """Number of standard normals per minibatch step, in units of (batch, action size)."""
 
     def init(self, key: jax.Array) -> tuple[Players, Any]:
-        """First players, and the critic state: what is learned beside them, or None."""
+        """Initial players, and the critic state (everything else that is learned), or None."""
 
     def init_carry(self, critic: Any) -> Carry:
         """The oracle's carry at the start of a program."""
 
     def oracle(self, batches: Any) -> Oracle:
-        """The oracle that uses these :class:`Batches`; None for an agent that plays episodes."""
+        """The oracle for these :class:`Batches`; they are None if the agent plays episodes."""
 
     def finish(self, carry: Any, players: Players, batches: Any) -> tuple[Any, dict[str, Any]]:
         """The critic state at the end of a program, and its metrics by name."""
 
 
 class CriticCarry(NamedTuple):
-    """What the oracle of an actor-critic agent remembers from one minibatch step to the next."""
+    """State of an actor-critic agent's oracle between minibatch steps."""
 
     critic: Any  # the agent's critic state: critics, targets and optimisers
     batch: jax.Array  # how many minibatches are used
     sums: dict[str, jax.Array]
-    """Over minibatch steps: the critics' loss, the first critic's mean value, the mean of Y."""
+    """Sums over minibatch steps of critic loss, mean value of the first critic, and mean of Y."""
 
 
 @dataclass(frozen=True, eq=False)
 class ActorCritic(ABC):
     """Settings and the minibatch step that DDPG, TD3 and SAC share.
 
-    The critic state of a subclass is a NamedTuple with ``critics``, ``critic_optimizer`` and
-    ``target_critics``, beside what is its own.
+    The critic state of a subclass is a NamedTuple with ``critics``, ``critic_optimizer``,
+    ``target_critics`` and its own fields.
     """
 
     observation_size: int
@@ -100,7 +100,7 @@ class ActorCritic(ABC):
 
     @abstractmethod
     def next_values(self, state: Any, observations: jax.Array, normals: Any) -> jax.Array:
-        """V(s') for a minibatch: what the targets Y bootstrap from."""
+        """V(s') for a minibatch, from which the targets Y bootstrap."""
 
     @abstractmethod
     def gradients(
@@ -117,7 +117,7 @@ class ActorCritic(ABC):
         """The mean value of the players' actions over observations s, for the metrics."""
 
     def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
-        """Take the next minibatch; Y = r + γ (1 − d) V(s'); one step of all critics."""
+        """Take the next minibatch, compute Y = r + γ (1 − d) V(s'), and update all critics."""
         state, (batch, normals, rate) = carry.critic, batch_at(batches, carry.batch)
         next_values = self.next_values(state, batch.next_observation, normals)
         target = td_target(batch.reward, batch.terminated, next_values, self.gamma)
@@ -136,7 +136,7 @@ class ActorCritic(ABC):
         return CriticCarry(state, carry.batch + 1, sums)
 
     def init_critics(self, key: jax.Array, count: int, action_size: int) -> tuple[Network, ...]:
-        """So many critics Q_i(s, a), each with weights of its own."""
+        """``count`` critics Q_i(s, a), initialised independently."""
         sizes = (self.observation_size + action_size, *(self.critic_hidden or self.hidden), 1)
         keys = jax.random.split(key, count)
         return tuple(init_network(k, sizes, layer_norm=self.critic_layer_norm) for k in keys)
@@ -147,7 +147,7 @@ class ActorCritic(ABC):
 
     @property
     def optimizer(self) -> optax.GradientTransformation:
-        """The critics' optimiser: Adam or AdamW, with weight decay if there is any."""
+        """The critics' optimiser, Adam or AdamW, with weight decay if it is set."""
         if self.critic_optimizer == "adamw":
             return optax.adamw(self.critic_learning_rate, weight_decay=self.critic_weight_decay)
         adam = optax.adam(self.critic_learning_rate)
@@ -161,7 +161,7 @@ class ActorCritic(ABC):
         return CriticCarry(critic, jnp.zeros([], jnp.int32), sums)
 
     def oracle(self, batches: Any) -> Oracle:
-        """The oracle that takes one of these minibatches for each step."""
+        """An oracle that uses one of these minibatches per step."""
 
         def resample(key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
             return carry._replace(batch=carry.batch + 1)
@@ -170,16 +170,16 @@ class ActorCritic(ABC):
         return Oracle(gradients, functools.partial(self.begin, batches), resample, self.end)
 
     def project(self, players: Players) -> Players:
-        """Where the solver keeps the players: anywhere."""
+        """The projection of the players: by default none."""
         return players
 
     def renew(self, key: jax.Array, state: SolverState) -> SolverState:
-        """What an agent draws anew between two programs: nothing."""
+        """Redraw parts of the state between compiled programs: by default nothing."""
         del key
         return state
 
     def worlds(self, state: SolverState) -> Any:
-        """The worlds that an agent wants to play in, and their shares; None for any."""
+        """The worlds to collect in, with their probabilities; None for no preference."""
         del state
 
     def finish(self, carry: CriticCarry, players: Players, batches: Batches) -> tuple[Any, Any]:
@@ -189,15 +189,15 @@ class ActorCritic(ABC):
 
 
 def batch_at(tree: PyTree, i: jax.Array) -> PyTree:
-    """Minibatch i, or what else goes with it."""
+    """Entry i of every array in a tree, e.g. minibatch i."""
     return jax.tree.map(lambda x: jax.lax.dynamic_index_in_dim(x, i, keepdims=False), tree)
 
 
 def scaled(rate: jax.Array | None, steps: PyTree) -> PyTree:
-    """An optimiser's steps at that share of its learning rate."""
+    """An optimiser's steps, scaled by a fraction of its learning rate."""
     return steps if rate is None else optax.tree.scale(rate, steps)
 
 
 def polyak_update(tau: float, target: PyTree, source: PyTree) -> PyTree:
-    """Target networks: τ target + (1 − τ) source. As in the paper, τ is the share kept."""
+    """τ target + (1 − τ) source. As in the paper, τ is the fraction that is kept."""
     return jax.tree.map(lambda old, new: tau * old + (1.0 - tau) * new, target, source)

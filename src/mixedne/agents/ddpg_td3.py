@@ -1,8 +1,8 @@
 """Two-player DDPG and TD3 (paper, DDPG and TD3 appendices).
 
-Two deterministic policies μ_θ(s) and ν_ω(s) share critics of the joint policy. DDPG is TD3 with
-its tricks off: one critic instead of the smaller of two, no smoothing of target actions, and no
-delay (which is the solver's: :func:`mixedne.solvers.delayed`).
+Two deterministic policies μ_θ(s) and ν_ω(s) share critics of the joint policy. DDPG is TD3 without
+its tricks: one critic instead of the minimum of two, no smoothing of target actions, and no policy
+delay (which is done by the solver: :func:`mixedne.solvers.delayed`).
 """
 
 import functools
@@ -21,7 +21,7 @@ from mixedne.types import Players
 
 
 class CriticState(NamedTuple):
-    """What is learned beside the two players."""
+    """Everything that is learned besides the two players."""
 
     critics: tuple[Network, ...]  # φ_1 (and φ_2)
     critic_optimizer: optax.OptState
@@ -43,11 +43,11 @@ class DDPG(ActorCritic):
 
     @property
     def normals_per_batch(self) -> int:
-        """Smoothing noise, for each branch of the game."""
+        """Smoothing noise for each branch of the game."""
         return self.game.branch_count if self.target_noise > 0 else 0
 
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
-        """First networks; targets start as copies."""
+        """Initial networks; targets start as copies."""
         agent_key, adversary_key, critic_key = jax.random.split(key, 3)
         ends = zip((agent_key, adversary_key), self.game.sees, self.game.sizes, strict=True)
         players = Players(
@@ -71,7 +71,7 @@ class DDPG(ActorCritic):
             return jax.grad(lambda z: self.payoff(carry.critic, z, s))(players)
 
         def both(z: Players) -> jax.Array:
-            # (θ^(k), ω_t) and (θ_t, ω^(k)) side by side: one pass of twice the rows.
+            # (θ^(k), ω_t) and (θ_t, ω^(k)) in one pass with twice the rows.
             (a, b), (other_a, other_b) = (self.actions(each, s) for each in (z, opponent))
             joined = [jnp.concatenate(pair) for pair in ((a, other_a), (other_b, b), (s, s))]
             return 2.0 * self.mean_value(carry.critic, *joined)
@@ -79,14 +79,14 @@ class DDPG(ActorCritic):
         return jax.grad(both)(players)
 
     def end(self, carry: CriticCarry, players: Players) -> CriticCarry:
-        """Targets follow the critics and the players."""
+        """Polyak-update the targets of the critics and the players."""
         state: CriticState = carry.critic
         critics = polyak_update(self.tau, state.target_critics, state.critics)
         actors = polyak_update(self.tau, state.target_players, players)
         return carry._replace(critic=state._replace(target_critics=critics, target_players=actors))
 
     def act(self, actor: Network | None, seen: jax.Array) -> Any:
-        """μ(s), or ν(s), of what the player sees of s; None for one that does not exist."""
+        """μ(s) or ν(s), from what the player sees of s; None if the player does not exist."""
         return None if actor is None else jnp.tanh(apply_network(actor, seen, self.activation))
 
     def actions(self, players: Players, s: jax.Array) -> list[Any]:

@@ -1,8 +1,8 @@
-"""The agents' equations: of critics, of DDPG and TD3, of SAC, of VPG.
+"""The agents' equations: for critics, DDPG and TD3, SAC, and VPG.
 
-Pure functions of one transition or many (returns: of one episode). Time stands in the names:
-``_t`` at the transition, ``_next`` one step later. Gradients are taken by ``jax.grad``; each
-function says which gradient of the paper comes out.
+Pure functions of one transition or many (for returns, of one episode). Names show the time step:
+``_t`` is at the transition, ``_next`` one step later. Gradients are computed by ``jax.grad``; the
+docstrings state which gradient of the paper results.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from mixedne.types import LOG_DEVIATION_RANGE
 def td_target(
     reward_t: jax.Array, terminated_t: jax.Array, value_next: jax.Array, gamma: float
 ) -> jax.Array:
-    """Y = r + γ (1 − d) V(s'): the paper's target. A time limit is no termination."""
+    """Y = r + γ (1 − d) V(s'), the paper's target. A time limit is not a termination."""
     return reward_t + gamma * (1.0 - terminated_t) * value_next
 
 
@@ -60,12 +60,12 @@ def squashed_gaussian(outputs: jax.Array, normal: jax.Array) -> tuple[jax.Array,
 
 
 def soft_value(min_q: jax.Array, log_prob: jax.Array, alpha: jax.typing.ArrayLike) -> jax.Array:
-    """V(s) = min_i Q_i(s, a) − α log π(a | s): what the policy climbs, and targets bootstrap."""
+    """V(s) = min_i Q_i(s, a) − α log π(a | s): the policy's objective, and used in targets."""
     return min_q - alpha * log_prob
 
 
 def alpha_loss(log_alpha: jax.Array, mean_log_prob: jax.Array, target_entropy: float) -> jax.Array:
-    """−log α (E log π(a | s) + H̄): descending it steers the entropy to H̄."""
+    """−log α (E log π(a | s) + H̄); minimising it drives the entropy to H̄."""
     return -log_alpha * (mean_log_prob + target_entropy)
 
 
@@ -87,7 +87,7 @@ def discounted_returns_to_go(rewards: jax.Array, gamma: float) -> jax.Array:
 
 
 def gaussian(outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """VPG's policy: mean and deviation from a network's outputs; the variance is a softplus."""
+    """VPG's policy: mean and standard deviation from a network's outputs; variance by softplus."""
     mean, spread = jnp.split(outputs, 2)
     return mean, jnp.sqrt(jax.nn.softplus(spread))
 
@@ -95,9 +95,9 @@ def gaussian(outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
 def gaussian_log_prob(mean: jax.Array, deviation: jax.Array, normal: jax.Array) -> jax.Array:
     """The log-probability −Σ (½ ξ² + log σ + ½ log 2π) of a sampled action a = μ + σ ξ.
 
-    Gradients hold a fixed, as REINFORCE requires. The residual (a − μ)/σ is ξ itself, and only its
-    slope comes from μ and σ: a − μ of a stored action would lose all digits where σ is small
-    beside μ.
+    Gradients treat a as constant, as REINFORCE requires. The residual (a − μ)/σ has the value ξ,
+    and only its derivative comes from μ and σ: computing a − μ from a stored action would lose all
+    digits if σ is small compared to μ.
     """
     sampled_mean, sampled_deviation = jax.lax.stop_gradient((mean, deviation))
     residual = normal * (sampled_deviation / deviation) + (sampled_mean - mean) / deviation
@@ -105,5 +105,5 @@ def gaussian_log_prob(mean: jax.Array, deviation: jax.Array, normal: jax.Array) 
 
 
 def reinforce_objective(log_prob_t: jax.Array, weight_t: jax.Array) -> jax.Array:
-    """Ψ_t log π(a_t | s_t), whose gradient is REINFORCE's: Ψ_t is γ^t G_t as printed, or G_t."""
+    """Ψ_t log π(a_t | s_t), whose gradient is REINFORCE's; Ψ_t is γ^t G_t (paper) or G_t."""
     return weight_t * log_prob_t

@@ -1,13 +1,13 @@
 """M2TD3 (Tanabe et al. 2022): TD3 against a few parameter vectors of the world.
 
-The adversary is no network but n vectors ω_1 … ω_n in the box [−1, 1]^d, which stands for an
-uncertainty set. The critic sees the parameters of the world that a transition is from, after the
-task's observation, and the agent does not. With μ_θ the agent,
+The adversary is not a network but n vectors ω_1 … ω_n in the box [−1, 1]^d, which represents an
+uncertainty set. The critic sees the parameters of a transition's world, after the task's
+observation, and the agent does not. With the agent μ_θ, the payoff is
 
     J(θ, ω) = min_k mean over s of Q_1(s, ω_k, μ_θ(s))
 
-which the agent climbs and the worst vector descends. Vectors that have come close to another, or
-that have hardly been the worst of late, are drawn anew. ``docs/sets.md`` has the differences from
+which the agent maximises and the worst vector minimises. Vectors that are close to another, or
+that have rarely been the worst recently, are redrawn. ``docs/sets.md`` lists the differences from
 the authors' code.
 """
 
@@ -27,20 +27,20 @@ from mixedne.solvers import Oracle, SolverState
 from mixedne.types import Players
 
 MEMORY = 1000
-"""Steps of the players over which it is counted which vector is the worst."""
+"""Time scale, in steps of the players, of the counts of which vector is the worst."""
 
 LEAST_SHARE, LEAST_DISTANCE = 0.05, 0.1
-"""Vectors are drawn anew that were the worst in fewer steps than this share, or whose distance from
-a later one, the sum over the parameters, is not more than this."""
+"""Vectors are redrawn if they were the worst in a smaller fraction of steps than this, or if their
+L1 distance from a later vector is at most this."""
 
 
 @dataclass(frozen=True, eq=False)
 class M2TD3(DDPG):
     """TD3, or DDPG, against parameter vectors.
 
-    The solver moves z = ω/``scale`` with the players' learning rate η. RMSProp's steps, Adam's, and
-    those of Langevin dynamics with its noise do not depend on the scale of what they move, so that
-    ω moves with a learning rate of its own: ``scale`` · η.
+    The solver updates z = ω/``scale`` with the players' learning rate η. The steps of RMSProp, Adam
+    and Langevin dynamics do not depend on the scale of the parameters, so ω effectively has its
+    own learning rate: ``scale`` · η.
     """
 
     _: KW_ONLY
@@ -58,14 +58,14 @@ class M2TD3(DDPG):
         return 1 + self.dimension if self.target_noise > 0 else 0
 
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
-        """First networks, and vectors uniform in the box."""
+        """Initial networks, and vectors drawn uniformly from the box."""
         network_key, vector_key = jax.random.split(key)
         players, state = super().init(network_key)
         shares = jnp.ones(self.parameter_vectors) / self.parameter_vectors
         return players._replace(adversary=self.draw(vector_key)), state._replace(shares=shares)
 
     def draw(self, key: jax.Array) -> jax.Array:
-        """As many vectors z as there are, uniform in the box."""
+        """Draw n vectors z uniformly from the box."""
         reach, shape = 1.0 / self.scale, (self.parameter_vectors, self.dimension)
         return jax.random.uniform(key, shape, minval=-reach, maxval=reach)
 
@@ -77,14 +77,14 @@ class M2TD3(DDPG):
     def value(
         self, state: CriticState, agent: Network, vector: jax.Array, s: jax.Array
     ) -> jax.Array:
-        """Mean over observations s of Q_1(s, ω, μ(s)), whatever worlds they are from."""
+        """Mean over observations s, from any worlds, of Q_1(s, ω, μ(s))."""
         omega = jnp.broadcast_to(self.scale * vector, (len(s), self.dimension))
         seen = self.game.views(s).agent
         action = jax.vmap(self.act, (None, 0))(agent, seen)
         return self.mean_value(state, action, None, jnp.concatenate([seen, omega], axis=1))
 
     def worst(self, state: CriticState, players: Players, s: jax.Array) -> jax.Array:
-        """Which vector has the lowest value."""
+        """The index of the vector with the lowest value."""
 
         def value(vector: jax.Array) -> jax.Array:
             return self.value(state, players.agent, vector, s)
@@ -111,7 +111,7 @@ class M2TD3(DDPG):
         return jax.grad(both)(players)
 
     def next_values(self, state: CriticState, observations: jax.Array, normals: Any) -> jax.Array:
-        """TD3's, with smoothing noise also on the parameters that the target critics see."""
+        """As in TD3, with smoothing noise also on the parameters that the target critics see."""
         if normals is not None:
             seen, omega = jnp.split(observations, [self.game.sees.agent], axis=1)
             noise = self.target_noise, self.target_noise_clip
@@ -120,7 +120,7 @@ class M2TD3(DDPG):
         return super().next_values(state, observations, normals)
 
     def oracle(self, batches: Any) -> Oracle:
-        """DDPG's, which also counts which vector is the worst."""
+        """DDPG's oracle, which also counts which vector is the worst."""
 
         def end(carry: CriticCarry, players: Players) -> CriticCarry:
             s = batch_at(batches.transitions.observation, carry.batch - 1)
@@ -132,7 +132,7 @@ class M2TD3(DDPG):
         return super().oracle(batches)._replace(end=end)
 
     def renew(self, key: jax.Array, state: SolverState) -> SolverState:
-        """Draw vectors anew that are near to others or hardly ever the worst."""
+        """Redraw vectors that are close to others or rarely the worst."""
         vectors, shares = state.players.adversary, state.carry.shares
         apart = jnp.abs(vectors[:, None] - vectors[None]).sum(axis=2) * self.scale
         is_near = jnp.triu(apart <= LEAST_DISTANCE, k=1).any(axis=1)
@@ -146,6 +146,6 @@ class M2TD3(DDPG):
         )
 
     def worlds(self, state: SolverState) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The vectors ω in [−1, 1]^d, and the share of each in the episodes that are played."""
+        """The vectors ω in [−1, 1]^d, and the probability of each in the episodes collected."""
         shares = np.asarray(state.carry.shares, float)
         return np.asarray(self.scale * state.players.adversary), shares / shares.sum()

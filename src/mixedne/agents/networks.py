@@ -1,8 +1,8 @@
 """Multilayer perceptrons as pure functions of a parameter tree, for one input each.
 
-A network is a tuple of layers, each a dictionary with ``weight`` and ``bias`` and, where layer
-norm is on, ``norm_scale`` and ``norm_offset``: the tensors of a policy file, under the same
-names. ``jax.vmap`` makes batches of it.
+A network is a tuple of layers, each a dictionary with ``weight`` and ``bias`` and, with layer
+norm, ``norm_scale`` and ``norm_offset``: the tensors of a policy file, under the same names. Use
+``jax.vmap`` for batches.
 """
 
 import itertools
@@ -18,10 +18,10 @@ from mixedne.types import LAYER_NORM_EPSILON
 Network: TypeAlias = tuple[dict[str, jax.Array], ...]
 
 FUNCTIONS = {"tanh": jnp.tanh, "relu": jax.nn.relu}
-"""The activations of ``names.ACTIVATIONS``."""
+"""The activation functions of ``names.ACTIVATIONS``."""
 
 LAST_LAYER_SCALE = 0.1
-"""The last layer starts small: values near zero, actions far from saturation."""
+"""Initial scale of the last layer: values start near zero, actions far from saturation."""
 
 
 def init_network(key: jax.Array, sizes: Sequence[int], *, layer_norm: bool = False) -> Network:

@@ -1,8 +1,8 @@
 """Soft actor-critic (Haarnoja et al. 2018): the non-robust baseline.
 
-One player, a Gaussian policy squashed by tanh, the smaller of two critics, and an entropy bonus
-α H(π) whose weight α is fixed, or learned so that the entropy stays near a target. Its oracle goes
-to the same solver as the others', with Adam for the policy and no adversary.
+One player, a tanh-squashed Gaussian policy, the minimum of two critics, and an entropy bonus α H(π)
+whose coefficient α is fixed, or learned so that the entropy stays near a target. Its oracle is used
+with the same solver as the other agents', with Adam for the policy and no adversary.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from mixedne.types import Players
 
 
 class CriticState(NamedTuple):
-    """What is learned beside the policy."""
+    """Everything that is learned besides the policy."""
 
     critics: tuple[Network, ...]
     critic_optimizer: optax.OptState
@@ -47,7 +47,7 @@ class SAC(ActorCritic):
     normals_per_batch: int = 2  # for the actions at s' and at s
 
     def init(self, key: jax.Array) -> tuple[Players, CriticState]:
-        """First networks; target critics start as copies."""
+        """Initial networks; target critics start as copies."""
         policy_key, critic_key = jax.random.split(key)
         sizes = (self.observation_size, *self.hidden, 2 * self.action_size)
         policy = init_network(policy_key, sizes, layer_norm=self.actor_layer_norm)
@@ -66,7 +66,7 @@ class SAC(ActorCritic):
         carry = super().begin(batches, key, carry, *players)
         if self.fixed_alpha is not None:
             return carry
-        # One step of log α, so that the entropy nears H̄.
+        # One gradient step on log α, towards the target entropy H̄.
         state: CriticState = carry.critic
         _, log_prob = jax.vmap(self.sample, (None, 0, 0))(state.policy, s, normals[1])
         target = -float(self.action_size) if self.target_entropy is None else self.target_entropy
@@ -98,13 +98,13 @@ class SAC(ActorCritic):
         return Players(jax.grad(mean_soft_value)(players.agent), None)
 
     def end(self, carry: CriticCarry, players: Players) -> CriticCarry:
-        """Target critics follow the critics; the next targets use the new policy."""
+        """Polyak-update the target critics; the next targets use the new policy."""
         state: CriticState = carry.critic
         targets = polyak_update(self.tau, state.target_critics, state.critics)
         return carry._replace(critic=state._replace(target_critics=targets, policy=players.agent))
 
     def sample(self, policy: Network, s: jax.Array, normal: jax.Array) -> tuple[Any, Any]:
-        """An action a of π(s), and log π(a | s)."""
+        """An action a sampled from π(s), and log π(a | s)."""
         return squashed_gaussian(apply_network(policy, s, self.activation), normal)
 
     def min_q(self, phi: tuple[Network, ...], s: jax.Array, a: jax.Array) -> jax.Array:
@@ -112,7 +112,7 @@ class SAC(ActorCritic):
         return jnp.stack([self.q(critic, s, a) for critic in phi]).min()
 
     def payoff(self, state: CriticState, players: Players, s: jax.Array) -> jax.Array:
-        """Mean over observations s of the smaller critic at the policy's mean action."""
+        """Mean over observations s of the minimum of the critics at the policy's mean action."""
 
         def one(s: jax.Array) -> jax.Array:
             action, _ = self.sample(players.agent, s, jnp.zeros(self.action_size))

@@ -1,16 +1,16 @@
 """Two-player vanilla policy gradient (paper, VPG appendix).
 
 Both players are Gaussian: a ~ N(μ(s), v(s)) with a linear mean and a softplus variance. They play
-whole episodes against each other, in a world that is written in JAX, and each climbs or descends
-the policy gradient that it estimates from them,
+whole episodes against each other, in a world that is written in JAX, and each ascends or descends
+the policy gradient estimated from them,
 
     g  = (1 − δ)/n Σ_τ Σ_t γ^t G_t ∇_θ log π(a_t | s_t)
     g' =      δ /n Σ_τ Σ_t γ^t G_t ∇_ω log π'(b_t | s_t)        G_t = Σ_(u ≥ t) γ^(u−t) r_u
 
 with a_t and b_t as sampled; they are clipped to [−1, 1] before the formulation mixes them. Since
-nothing is differentiated but log π, this holds under every formulation: without the factors 1 − δ
-and δ, which the paper prints, these are unbiased estimates of the gradients of E Σ γ^t r_t. Both
-the factors and γ^t can be left out, as the authors' code does.
+only log π is differentiated, this holds for every formulation: without the factors 1 − δ and δ of
+the paper, these are unbiased estimates of the gradients of E Σ γ^t r_t. Both the factors and γ^t
+can be omitted, as in the authors' code.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from mixedne.types import Players, PyTree, World
 
 
 class Trajectories(NamedTuple):
-    """What a player estimates its gradient from: n episodes of H steps."""
+    """The n episodes of H steps from which a player estimates its gradient."""
 
     observation: jax.Array  # s_t: (n, H, observation size)
     normal: jax.Array  # ξ_t of the player's own action μ(s_t) + σ(s_t) ξ_t: (n, H, action size)
@@ -37,7 +37,7 @@ class Trajectories(NamedTuple):
 
 
 class RolloutCarry(NamedTuple):
-    """What the oracle remembers from one rollout to the next."""
+    """State of the oracle between rollouts."""
 
     trajectories: Players  # of the last rollout
     returns: jax.Array  # sum over rollouts of their episodes' mean undiscounted return
@@ -64,7 +64,7 @@ class VPG:
     normals_per_batch: int = 0
 
     def init(self, key: jax.Array) -> tuple[Players, None]:
-        """First networks; there is no critic."""
+        """Initial networks; there is no critic."""
         sizes = (len(self.world.start), *self.hidden, 2 * self.world.action_size)
         agent, adversary = (
             init_network(k, sizes, layer_norm=self.layer_norm) for k in jax.random.split(key)
@@ -80,7 +80,7 @@ class VPG:
         return optax.tree.zeros_like(shapes)
 
     def oracle(self, batches: None = None) -> Oracle:
-        """The oracle that plays episodes where the players stand."""
+        """An oracle that plays episodes with the current players."""
         return Oracle(self.gradients, self.begin, resample=self.begin)
 
     def finish(self, carry: RolloutCarry, players: Any, batches: Any) -> tuple[None, Any]:
@@ -90,7 +90,7 @@ class VPG:
     def begin(
         self, key: jax.Array, carry: RolloutCarry, players: Players, opponent: Players | None
     ) -> RolloutCarry:
-        """Play episodes: one set for both players where they meet each other, otherwise two."""
+        """Play episodes: one set if the players play against each other, otherwise two."""
         if opponent is None or not self.game.has_adversary:
             trajectories, total = self.rollout(key, players)
         else:

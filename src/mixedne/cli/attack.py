@@ -1,4 +1,4 @@
-"""``mixedne attack``: how bad it can get for a policy."""
+"""``mixedne attack``: the worst case of a policy, found by training attackers."""
 
 import shlex
 import sys
@@ -17,51 +17,52 @@ WHO = {"none": "no attack", "random": "random", "attacker": "strongest found"}
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """Train attackers against a policy: it is at most as good as under the strongest."""
+    """Train attackers against a policy, to bound its worst-case return from above."""
 
     policy: Annotated[Path, Positional, arg(metavar="RUN|FILE")]
     """A run folder, a policy file, an ONNX file, or a Stable-Baselines3 file."""
     on: Literal["action", "force", "parameters", "observation"]
-    """What is attacked."""
+    """What the attacker acts on."""
     task: Annotated[str | None, arg(metavar="TASK")] = None
-    """The task; policies from elsewhere need it."""
+    """The task; required for policies that were not trained with mixedne."""
     strength: Annotated[float | None, arg(metavar="S")] = None
-    """action: the attacker's share δ (0.1 by default); force: newtons (the task's); parameters: how
-    far they move in a step, as a share of their range (by default they hold for whole episodes);
-    observation: the largest change after the policy's own normalisation (0.1)."""
+    """Strength of the attack. action: the attacker's share δ (default: 0.1); force: newtons
+    (default: the task's); parameters: largest change per step, as a fraction of their range
+    (default: fixed for whole episodes); observation: largest change after the policy's own
+    normalisation (default: 0.1)."""
     bodies: Annotated[str | None, arg(metavar="NAMES")] = None
-    """The bodies that are pushed, by name or #index: torso,foot; by default the task's."""
+    """Bodies to push, by name or #index, e.g. torso,foot; by default the task's."""
     axes: Annotated[str | None, arg(metavar="AXES")] = None
-    """The axes along which they are pushed, as xz; by default all that can move them."""
+    """Axes along which the bodies are pushed, e.g. xz; by default all that can move them."""
     parameters: Annotated[tuple[str, ...] | None, arg(metavar="AXIS=LOW:HIGH...")] = None
-    """What is changed and within which bounds: 'mass[torso]=0.5:2' 'gravity:abs=8:12'."""
+    """Parameters to change, with their bounds: 'mass[torso]=0.5:2' 'gravity:abs=8:12'."""
     points: Annotated[int | None, arg(metavar="N")] = None
-    """Points on each axis of the grid, for parameters that hold for whole episodes."""
+    """Grid points per axis, for parameters that are fixed for whole episodes."""
     worlds: Annotated[int | None, arg(metavar="N")] = None
-    """Worlds that CMA-ES tries instead of a grid; 200 with more than three parameters."""
+    """Number of worlds that CMA-ES tries instead of a grid; 200 for more than three parameters."""
     steps: int = 20_000
-    """Environment steps of each attacker."""
+    """Environment steps to train each attacker for."""
     seeds: int = 2
-    """Attackers of each learning rate."""
+    """Number of attackers per learning rate."""
     learning_rates: Annotated[tuple[float, ...], arg(metavar="RATE...")] = (1e-3, 3e-4)
-    """Of the attackers."""
+    """Learning rates of the attackers."""
     episodes: int = 20
-    """Episodes that are reported; the strongest is chosen by as many others."""
+    """Number of episodes to report; the strongest attacker is selected on as many others."""
     seed: int = 0
-    """Of the reported episodes."""
+    """Seed of the reported episodes."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """The folder of the attack; attacks/NAME-ON by default."""
+    """Folder to write the attack to; attacks/NAME-ON by default."""
     resume: bool = False
     """Continue the attack in that folder."""
     trust_pickle: bool = False
-    """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
+    """Load files that can run code (Stable-Baselines3); only use it for files that you trust."""
     no_cache: bool = False
-    """Compile anew, without the programs of earlier runs in the user's cache folder."""
+    """Compile from scratch, without the user's cache of compiled programs."""
     json: bool = False
-    """Print one JSON document: what attack.json holds but for versions, and the folder."""
+    """Print one JSON document: the content of attack.json without versions, and the folder."""
 
     def run(self) -> None:
-        """Attack, and say what is known now."""
+        """Run the attack and print the result."""
         ours = ("json", "no_cache")
         keywords = {name: value for name, value in vars(self).items() if name not in ours}
         if not self.no_cache:

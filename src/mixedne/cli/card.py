@@ -1,4 +1,4 @@
-"""``mixedne card``: a model card."""
+"""``mixedne card``: write a model card."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,21 +12,21 @@ from mixedne.cli.streams import note
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """Write a run's model card, with its robustness, for the Hugging Face hub."""
+    """Write a run's model card for the Hugging Face hub, with robustness results."""
 
     run_folder: Annotated[Path, Positional, arg(metavar="RUN")]
-    """A run folder that was evaluated."""
+    """A run folder that has been evaluated."""
     out: Annotated[Path | None, arg(metavar="FILE.md")] = None
-    """The card; README.md in the run folder by default. Its figures come beside it."""
+    """File to write the card to; README.md in the run folder by default. Figures go next to it."""
     at: Annotated[str, arg(metavar="best|last|STEP")] = "last"
-    """Which policy of the run."""
+    """Which policy of the run: the best, the last, or the one saved at a step."""
     overwrite: bool = False
     """Replace the card and its figures if they exist."""
     json: bool = False
     """Print one JSON document: the files written, and the mean return in the nominal world."""
 
     def run(self) -> None:
-        """Write, and say where it is."""
+        """Write the card and print its path."""
         from mixedne.reports.card import card
 
         with noted_warnings():

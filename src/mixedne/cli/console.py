@@ -1,4 +1,4 @@
-"""What is printed: progress and notes on stderr, results on stdout."""
+"""Console output: progress and notes on stderr, results on stdout."""
 
 import contextlib
 import functools
@@ -19,17 +19,17 @@ from mixedne import progress
 from mixedne.cli.streams import note
 
 PLAIN_WIDTH = 170
-"""Width of tables where stdout is not a terminal and so has no width of its own."""
+"""Width of tables where stdout is not a terminal and has no width of its own."""
 
 
 counting = functools.partial(progress.counting, note=note)
-"""A bar on a terminal, and elsewhere lines on stderr."""
+"""Show a progress bar on a terminal, and print lines to stderr elsewhere."""
 
 
 def find_modules_here(*tasks: str | None) -> None:
-    """Let ``module:Id`` name a module in the current directory: only for what a person typed.
+    """Let ``module:Id`` name a module in the current directory, for tasks typed by the user only.
 
-    The directory comes last, so that it hides no installed package.
+    The directory is appended to ``sys.path``, so that it hides no installed package.
     """
     here = os.getcwd()
     if any(":" in task for task in tasks if task) and here not in sys.path:
@@ -38,7 +38,7 @@ def find_modules_here(*tasks: str | None) -> None:
 
 @contextlib.contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Let what the package warns of reach the user as plain notes, the same sentence once."""
+    """Show the package's warnings to the user as plain notes, each sentence once."""
     once = functools.cache(lambda sentence: note(f"mixedne: {sentence}"))
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -47,13 +47,13 @@ def noted_warnings() -> Iterator[None]:
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on stdout; paths are texts, numbers that JSON lacks become null."""
+    """Print one JSON document on stdout, with paths as strings, and NaN and ±∞ as null."""
     finite = json.loads(json.dumps(document, default=os.fspath), parse_constant=lambda _: None)
     print(json.dumps(finite, allow_nan=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout; where it is too wide, constant columns go into the title."""
+    """Print a table on stdout; if it is too wide, constant columns are moved into the title."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=PLAIN_WIDTH, color_system=None)
@@ -70,7 +70,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Text may come from files, so nothing in it is markup. Names that are too long go on below."""
+    """Text may come from files, so it is not parsed as markup. Names that are too long wrap."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in columns:
         table.add_column(escape(name), overflow="fold")

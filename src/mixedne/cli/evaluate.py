@@ -1,4 +1,4 @@
-"""``mixedne evaluate`` and ``watch``: policies in worlds that differ from the nominal one."""
+"""``mixedne evaluate`` and ``watch``: run policies in worlds other than the nominal one."""
 
 import re
 from dataclasses import dataclass, fields
@@ -23,40 +23,42 @@ List = Annotated[str | None, arg(metavar="LIST")]
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftOptions:
-    """What ``evaluate`` and ``watch`` share: the task, how it is shifted, how the policy acts."""
+    """Options of both ``evaluate`` and ``watch``: the task, its shifts, how the policy acts."""
 
     task: Annotated[str | None, arg(metavar="TASK")] = None
-    """The task; policies from elsewhere need it."""
+    """The task; required for policies that were not trained with mixedne."""
     at: Annotated[str, arg(metavar="best|last|STEP")] = "last"
-    """Which policy of a run: the last, the best by its own evaluations, or one that it keeps."""
+    """Which policy of a run: the last, the best by the run's own evaluations, or one that was kept
+    at a step."""
     mass: List = None
-    """Factors on all bodies' masses: one, or several for as many worlds."""
+    """Factors on the masses of all bodies; each makes a world."""
     mass_mode: Literal["reference", "consistent"] = "reference"
-    """What a factor on masses changes: masses alone, or inertias and derived constants too."""
+    """What a factor on masses changes: only masses (reference), or also inertias and derived
+    constants (consistent)."""
     friction: List = None
-    """Factors on all geoms' friction."""
+    """Factors on the friction of all geoms."""
     noise: List = None
-    """Probabilities with which a uniform action replaces the policy's."""
+    """Probabilities that the policy's action is replaced by a uniformly random one."""
     shift: UseAppendAction[Annotated[tuple[str, ...], arg(metavar="AXIS=LIST")]] = ()
-    """Values along any axis, as often as you like: gravity=0.5, mass[torso]:abs=3.5."""
+    """Values of any axis, e.g. gravity=0.5 or mass[torso]:abs=3.5; may be given several times."""
     body_mass: UseAppendAction[NamedFactors] = ()
-    """Factors on single bodies' masses."""
+    """Factor on the mass of a single body."""
     geom_friction: UseAppendAction[NamedFactors] = ()
-    """Factors on single geoms' friction."""
+    """Factor on the friction of a single geom."""
     attack: Annotated[Path | None, arg(metavar="DIR|FILE")] = None
-    """An attacker that mixedne attack has trained: its folder or its file."""
+    """Folder or file of an attacker trained by mixedne attack."""
     strength: Any = None
     seed: int = 0
-    """Of the evaluation."""
+    """Seed of the evaluation."""
     stochastic: bool = False
-    """Let stochastic policies sample their actions; otherwise their mean acts."""
+    """Sample the actions of stochastic policies instead of taking their mean."""
     trust_pickle: bool = False
-    """Load files that can run code, such as Stable-Baselines3's: only if you trust them."""
+    """Load files that can run code (Stable-Baselines3); only use it for files that you trust."""
     overwrite: bool = False
     """Replace the output file if it exists."""
 
     def keywords(self, *others: str) -> dict[str, Any]:
-        """The options as arguments of the function in Python, apart from ``others``."""
+        """The options as keyword arguments of the Python function, without ``others``."""
         forms = {"shift": "{}", "body_mass": "mass[{}]", "geom_friction": "friction[{}]"}
         pairs = []
         for option, form in forms.items():
@@ -71,30 +73,30 @@ class ShiftOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate(ShiftOptions):
-    """Measure policies in worlds that differ from the one they were trained in."""
+    """Evaluate policies in worlds that differ from the one they were trained in."""
 
     policies: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN|FILE")]
     """Run folders, policy files, ONNX files, or Stable-Baselines3 files."""
     mass: List = None
-    """Factors on all bodies' masses."""
+    """Factors on the masses of all bodies."""
     rho: List = None
     """Values of ρ, for the toy MDP."""
     strength: List = None
-    """Strengths of the attack, 0 for none; that of the attacker's training by default."""
+    """Strengths of the attack, 0 for none; by default the one used in the attacker's training."""
     set: Annotated[str | None, arg(metavar="NAME|FILE.toml")] = None
-    """An uncertainty set, as mixedne sets lists them, or a file of your own."""
+    """An uncertainty set: one listed by mixedne sets, or your own file."""
     points: Count = None
-    """Points on each axis of the set; the set's own number by default, 10 for those that ship."""
+    """Grid points per axis of the set; by default the set's own number (10 for included sets)."""
     ends: Literal["lower", "both"] | None = None
-    """Which ends of the set's intervals are points; RRLS leaves the upper one out by default."""
+    """Which ends of the set's intervals are grid points; by default RRLS omits the upper one."""
     episodes: int = 10
-    """Episodes at every grid point."""
+    """Episodes per grid point."""
     threads: Count = None
-    """Threads for the physics; all cores by default."""
+    """Number of threads for the physics; all cores by default."""
     worlds_at_once: int = 256
-    """How many episodes advance together; more need more memory. Results do not depend on it."""
+    """Number of episodes simulated in parallel; more need more memory. Does not affect results."""
     out: Annotated[Path | None, arg(metavar="FILE.parquet")] = None
-    """Where to write one row per episode. An interrupted evaluation goes on when repeated."""
+    """File to write, with one row per episode. Repeat the command to resume an evaluation."""
     json: bool = False
     """Print one JSON document: a list with one object per policy and grid point."""
 
@@ -130,9 +132,9 @@ class Evaluate(ShiftOptions):
             _print(rows)
 
     def jobs(self, handles: "list[PolicyHandle]") -> "list[tuple[list[PolicyHandle], Path | None]]":
-        """What to evaluate together, and where it goes.
+        """The policies to evaluate together, and the file for their results.
 
-        Without --out, each run folder keeps its own results; all others run together.
+        Without --out, each run folder keeps its own results; all other policies run together.
         """
         if self.out is not None:
             return [(handles, self.out)]
@@ -148,26 +150,26 @@ class Watch(ShiftOptions):
     policies: Annotated[tuple[Path, ...], Positional, arg(metavar="RUN|FILE")]
     """Run folders, policy files, ONNX files, or Stable-Baselines3 files, of one task."""
     out: Annotated[Path, arg(metavar="FILE.mp4|.webp|.gif")]
-    """The film: a video, or an image that moves."""
+    """File to write: a video, or an animated image."""
     strength: float | None = None
-    """Strength of the attack; that of the attacker's training by default."""
+    """Strength of the attack; by default the one used in the attacker's training."""
     episode: int = 0
-    """Which of the evaluation's episodes, from 0 on."""
+    """Number of the evaluation's episode to show, counted from 0."""
     seconds: Annotated[float | None, arg(metavar="S")] = None
-    """The longest that the video may be; the return is the whole episode's all the same."""
+    """Maximum length of the video; the return shown is still that of the whole episode."""
     size: Annotated[str | None, arg(metavar="WIDTHxHEIGHT")] = None
-    """Of each world's picture, in pixels; 640x480 by default, and 320x240 for several."""
+    """Size of each world's picture, in pixels; 640x480 by default, 320x240 for several worlds."""
     fps: Count = None
-    """Frames a second; the task's own by default, with one frame a step (images: at most 25)."""
+    """Frames per second; by default the task's own, one frame per step (images: at most 25)."""
     speed: float = 1.0
-    """How much faster than in the world time passes in the video."""
+    """Playback speed relative to simulated time."""
     camera: Annotated[str | None, arg(metavar="NAME")] = None
-    """One of the model's cameras; one that follows the robot by default."""
+    """Name of one of the model's cameras; by default a camera that follows the robot."""
     json: bool = False
-    """Print one JSON document: the film's file, and the episodes that it shows."""
+    """Print one JSON document: the file written, and the episodes that it shows."""
 
     def run(self) -> None:
-        """Record, and say what is seen."""
+        """Record the video and print the episodes that it shows."""
         if not self.policies:
             raise InvalidInputError("watch needs at least one run folder or policy file")
         keywords = self.keywords("size")
@@ -197,7 +199,7 @@ class Watch(ShiftOptions):
 
 
 def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
-    """One row per policy and grid point: mean, spread and worst over its episodes."""
+    """One row per policy and grid point: mean, standard deviation and worst over its episodes."""
     import polars as pl
 
     from mixedne.evaluation.statistics import over_episodes, shift_columns

@@ -1,4 +1,4 @@
-"""``mixedne export``: a policy for other programs."""
+"""``mixedne export``: write a policy for use in other programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,21 +12,21 @@ from mixedne.cli.streams import note
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """Write a run's policy as an ONNX file, for other programs."""
+    """Write a run's policy as an ONNX file, for use in other programs."""
 
     policy: Annotated[Path, Positional, arg(metavar="RUN")]
-    """A run folder, or a policy file of this program."""
+    """A run folder, or a policy file written by mixedne."""
     out: Annotated[Path, arg(metavar="FILE.onnx")]
-    """The file."""
+    """File to write."""
     format: Literal["onnx"] = "onnx"
-    """Of the file."""
+    """Format of the file."""
     overwrite: bool = False
     """Replace the output file if it exists."""
     json: bool = False
-    """Print one JSON document: the file, and how far its actions are from the policy's."""
+    """Print one JSON document: the file, and how much its actions differ from the policy's."""
 
     def run(self) -> None:
-        """Write, compare and say how well it fits."""
+        """Write the file, compare its actions with the policy's and print the difference."""
         from mixedne.exports import OBSERVATIONS, TOLERANCE, export
 
         with noted_warnings():

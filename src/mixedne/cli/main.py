@@ -1,6 +1,6 @@
-"""The entry point: errors as one sentence, exit codes as promised.
+"""The entry point: reports errors in one sentence and returns the documented exit codes.
 
-All that takes long to import waits until ``main`` can answer Ctrl-C.
+Slow imports are deferred until ``main`` can handle Ctrl-C.
 """
 
 import os
@@ -12,7 +12,7 @@ from mixedne.cli.streams import note, prepare_streams, silence
 from mixedne.errors import EXPECTED, InvalidInputError
 
 ARGUMENT = re.compile(r"(?<![\w-])([a-z][a-z_]+)=(True)?(?=[\s,;:)]|$)")
-"""An argument in Python, as messages name it: ``out=`` or ``resume=True``."""
+"""A Python argument as error messages name it: ``out=`` or ``resume=True``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except KeyboardInterrupt:
         note("mixedne: interrupted")
-        os._exit(130)  # a compiled program may still run in a thread, and crash on the way out
-    except BaseException as error:  # Rust's panics are no Exceptions
+        os._exit(130)  # a compiled program may still run in a thread, and crash at exit
+    except BaseException as error:  # Rust's panics are not Exceptions
         try:
             sys.stdout.flush()
         except OSError:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def explain(error: BaseException) -> str:
-    """An error in one sentence; the traceback of one that nobody expected is kept in a file."""
+    """An error in one sentence; the traceback of an unexpected one is written to a file."""
     if isinstance(error, UnicodeEncodeError):
         return f"{error.object!r} cannot be written as {error.encoding}: choose another name"
     if isinstance(error, EXPECTED):
@@ -68,7 +68,7 @@ def explain(error: BaseException) -> str:
 
 
 def _option(argument: re.Match[str]) -> str:
-    """What an argument is called on the command line."""
+    """The command-line option for a Python argument."""
     return f"--{argument[1].replace('_', '-')}"
 
 

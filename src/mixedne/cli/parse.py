@@ -1,4 +1,4 @@
-"""From words to a command: one subcommand each, what is wrong as one sentence."""
+"""Parse the command line: one class per subcommand, errors in one sentence."""
 
 import contextlib
 import dataclasses
@@ -20,14 +20,14 @@ COMMANDS = (
     *("quickstart", "saddle", "theorems", "train", "evaluate", "watch"),
     *("attack", "export", "study", "report", "card", "presets", "sets", "zoo"),
 )
-"""Each is a class of that name, in a module that is imported when it is asked for."""
+"""The subcommands. Each is a class of that name, in a module that is imported on demand."""
 
 HELP = tomllib.loads((resources.files(__package__) / "help.toml").read_text("utf-8"))
-"""What ``--help`` says: of the program, and of each command."""
+"""Texts of ``--help``, for the program and for each command."""
 
 
 def parse(arguments: Sequence[str]) -> Any:
-    """The command that the arguments name, an object with a method ``run``."""
+    """Parse arguments into a command, an object with a method ``run``."""
     if not arguments or arguments[0] in ("-h", "--help"):
         summaries = (f"  {n:<12}{command_class(n).__doc__.splitlines()[0]}" for n in COMMANDS)
         print(HELP["program"].format(commands="\n".join(summaries)))
@@ -38,7 +38,7 @@ def parse(arguments: Sequence[str]) -> Any:
         print(f"mixedne {__version__}")
         raise SystemExit(0)
     for word in arguments:
-        word.encode()  # raises: what is not UTF-8 fits into no table
+        word.encode()  # raises if it is not UTF-8, which no table can store
     name, *rest = arguments
     kind = command_class(check_choice("command", name, COMMANDS))
     description = f"{kind.__doc__}\n\n{HELP[name]}"
@@ -59,7 +59,7 @@ def command_class(name: str) -> Any:
 def _read(
     kind: type, arguments: Sequence[str], *, program: str, description: str, flag_pairs: bool = True
 ) -> Any:
-    """A dataclass filled in from the command line, or one sentence about what is wrong."""
+    """Fill a dataclass from the command line; what is wrong is reported in one sentence."""
     import tyro
     from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec
 
@@ -104,7 +104,7 @@ def _read(
 
 
 def _whole_number(word: str) -> int:
-    """Whole numbers may be typed as 1e5, too."""
+    """Parse a whole number, which may also be written as 1e5."""
     with contextlib.suppress(ValueError):
         return int(word)
     with contextlib.suppress(ValueError):
@@ -114,7 +114,7 @@ def _whole_number(word: str) -> int:
 
 
 def _option_names(kind: type) -> Iterator[str]:
-    """The options of a dataclass, those of nested ones too."""
+    """The options of a dataclass, including those of nested ones."""
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if dataclasses.is_dataclass(hints[field.name]):
@@ -124,7 +124,7 @@ def _option_names(kind: type) -> Iterator[str]:
 
 
 def _sentence(box: str) -> str:
-    """The message in the box that tyro draws around an error; there is no public way to it."""
+    """The message in the box that tyro draws around an error; tyro has no public API for it."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     _, message, *_ = re.split("[─-]{9,}", plain)  # between the rule of the title and the next
     message = " ".join(message.strip("╮│╰ \n").replace("│", " ").split()).rstrip(".")

@@ -14,7 +14,7 @@ ABSENT = "–"
 
 @dataclass(frozen=True)
 class Presets:
-    """Print every hyperparameter table of the paper, as the program uses it."""
+    """Print the paper's hyperparameter tables, as the program uses them."""
 
     json: bool = False
     """Print one JSON document: a list with one object per row of the tables."""
@@ -53,7 +53,7 @@ def _print_exploration(agent: str) -> None:
 
 
 def _text(value: Any) -> str:
-    """A value in full, small ones as powers of ten; a list as the set that it stands for."""
+    """A value without rounding, small ones as powers of ten, and a list as a set of values."""
     if isinstance(value, list):
         return textwrap.fill(f"{{{', '.join(map(_text, value))}}}", 16)
     if isinstance(value, float) and 0 < value < 1e-3:

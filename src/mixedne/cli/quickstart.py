@@ -1,4 +1,4 @@
-"""``mixedne quickstart``: a small study, its report, and a film."""
+"""``mixedne quickstart``: a small study, its report, and a video."""
 
 import shlex
 from collections.abc import Sequence
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from mixedne.studies.plan import PlannedRun
 
 WAYS = {"mixedne-ld": "an adversary sets the mass", "gad": "plain TD3"}
-"""How the solvers' policies are trained: robust, and not. They are filmed side by side."""
+"""By solver, a label for how its policies are trained; the video shows them side by side."""
 
 MASSES, SECONDS = (1.0, 8.0), 6.0
-"""In these worlds, for so long at most."""
+"""Mass factors of the worlds in the video, and its maximum length in seconds."""
 
 
 @dataclass(frozen=True)
 class Quickstart:
-    """Train a pendulum two ways, robust and plain, change its mass, and compare."""
+    """Train robust and plain policies for a pendulum, and compare them at other masses."""
 
     out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """The folder for the results; by default a new one named quickstart, quickstart-2, …
+    """Folder for the results; by default a new one named quickstart, quickstart-2, …
     An earlier quickstart in the folder is resumed."""
     seeds: int = 3
-    """Runs of each kind."""
+    """Number of runs, one per seed, for each of the two methods."""
     steps: int = 40_000
     """Environment steps of each run."""
     workers: Count = None
-    """Runs at a time; by default one for each core."""
+    """Number of parallel runs; by default one per core."""
 
     def run(self) -> None:
         """Train, evaluate, write the report and print a summary."""
@@ -85,7 +85,7 @@ class Quickstart:
 
 
 def _film(folder: "StudyFolder", runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
-    """Robust beside plain, in the world of training and a heavier one; of each the median run."""
+    """Film the median robust and plain run, in the nominal world and in a heavier one."""
     from mixedne.video.watch import watch
 
     returns = dict(table.select("identifier", "return").group_by("identifier").mean().iter_rows())
@@ -103,7 +103,7 @@ def _film(folder: "StudyFolder", runs: "Sequence[PlannedRun]", table: "pl.DataFr
 
 
 def _print_summary(table: "pl.DataFrame") -> None:
-    """One row for each method: mean over runs, and the lowest run, at some masses."""
+    """Print one row per method: mean over runs, and the worst run, at some masses."""
     from mixedne.evaluation.statistics import seed_means
 
     means, rows, masses = seed_means(table), [], (1.0, 4.0, 8.0, 12.0)

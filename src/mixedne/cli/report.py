@@ -12,25 +12,25 @@ from mixedne.cli.streams import note
 
 @dataclass(frozen=True)
 class Report:
-    """Make a page, and figures for a paper, from results."""
+    """Make an HTML report, and figures for a paper, from results."""
 
     paths: Annotated[tuple[Path, ...], Positional, arg(metavar="PATH")]
-    """What to report."""
+    """Results to include."""
     out: Annotated[Path, arg(metavar="FILE.html")] = Path("report.html")
-    """The page."""
+    """HTML file to write."""
     figures: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Also write the paper's figures here, as PDF and PNG."""
+    """Folder to also write figures in the paper's style to, as PDF and PNG."""
     statistic: Literal["mean", "worst", "cvar"] = "mean"
-    """Of the figures for a paper; the page has all three."""
+    """Statistic over episodes that --figures shows; the page shows all three."""
     title: Annotated[str | None, arg(metavar="TEXT")] = None
-    """The page's title."""
+    """Title of the page."""
     overwrite: bool = False
-    """Replace the page, and figures of the same names, if they exist."""
+    """Replace the page, and figures with the same names, if they exist."""
     json: bool = False
-    """Print one JSON document: the files written, what was counted and what is missing."""
+    """Print one JSON document: the files written, counts of the results, and what is missing."""
 
     def run(self) -> None:
-        """Read, draw and write."""
+        """Read the results and write the report."""
         from mixedne.reports.report import report
 
         options = {name: x for name, x in vars(self).items() if name not in ("paths", "json")}

@@ -1,4 +1,4 @@
-"""``mixedne saddle`` and ``theorems``: the case study, and the claims of Section 4 checked."""
+"""``mixedne saddle`` and ``theorems``: the case study, and checks of Section 4's claims."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MARK = "config.json"
-"""The file by which an output folder of this command is recognised."""
+"""A file that identifies an output folder of this command."""
 
 SUMMARY = {
     "off θω = ½": ("escaped", 0),
@@ -38,34 +38,34 @@ SUMMARY = {
     "exploitability\naverage": ("average_exploitability", 2),
     "exploitability\nchain": ("exploitability", 2),
 }
-"""Columns of the summary: the measure, and with how many digits it is shown."""
+"""Columns of the summary: the measure, and the number of digits shown."""
 
 
 def _option(kind: type, metavar: str, hint: str, *aliases: str) -> Any:
-    """An option whose default is what the settings say."""
+    """An option whose default is given by ``settings``."""
     return arg(constructor=kind, metavar=metavar, help_behavior_hint=hint, aliases=aliases)
 
 
 @dataclass(frozen=True)
 class Saddle:
-    """The paper's case study: two-number games that trap gradient methods."""
+    """Run the paper's case study: two-number games that trap gradient methods."""
 
     objective: Annotated[str, arg(metavar="NAME|all")] = "all"
     """x2y2-xy (θ²ω² − θω), xy-x2y2 (θω − θ²ω²), x2y2 (θ²ω²), or all."""
     start: Annotated[str, arg(metavar="far|near|both|X,Y")] = "far"
-    """Where to start. A negative point needs an equals sign: --start=-0.2,-0.6."""
+    """Starting point. A negative one needs an equals sign: --start=-0.2,-0.6."""
     solver: Annotated[str, arg(metavar="NAME|all")] = "all"
     """gad, eg, mixedne-ld, or all."""
     settings: Literal["paper", "authors"] = "paper"
-    """What the paper prints, or what the authors' scripts do: coupled chains with K = 100,
-    simultaneous GAD, η = 0.05 for GAD and EG (EG on θ²ω²: 0.1), and starts of their own. Options
-    that are given replace single values."""
+    """Defaults from the paper, or from the authors' scripts: coupled chains with K = 100,
+    simultaneous GAD, η = 0.05 for GAD and EG (EG on θ²ω²: 0.1), and other starting points. The
+    options below override single values."""
     inner: Annotated[
         str | None, _option(str, "frozen|coupled|both", "(paper: frozen, authors: coupled)")
     ] = None
-    """What MixedNE-LD's chains play against: the opponent's outer iterate, or its chain."""
+    """What MixedNE-LD's inner chains play against: the opponent's outer iterate, or its chain."""
     steps: Annotated[int | None, _option(int, "T", "(default: 1000)")] = None
-    """Outer steps."""
+    """Number of outer steps."""
     learning_rate: Annotated[float | None, _option(float, "ETA", "(paper: 0.1)")] = None
     """Step size η of every solver."""
     noise_scale: Annotated[
@@ -73,22 +73,22 @@ class Saddle:
     ] = None
     """ε in MixedNE-LD's noise ε √(2η) ξ."""
     inner_steps: Annotated[int | None, _option(int, "K", "(paper: 50, authors: 100)")] = None
-    """Inner steps of MixedNE-LD."""
+    """Number of inner steps of MixedNE-LD."""
     damping: Annotated[float | None, _option(float, "BETA", "(default: 0.5)")] = None
-    """β of MixedNE-LD."""
+    """Damping factor β of MixedNE-LD."""
     seeds: int = 100
-    """How many seeds; GAD and EG do not depend on them."""
+    """Number of seeds; GAD and EG are deterministic."""
     first_seed: int = 0
-    """The first of them."""
+    """The first seed."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Write figures, results.parquet, paths.parquet and config.json into this folder."""
     overwrite: bool = False
-    """Replace the output folder if it holds something."""
+    """Replace the output folder if it is not empty."""
     json: bool = False
     """Print one JSON document: a list with one object per case and seed."""
 
     def run(self) -> None:
-        """Run the case study and print or write what it found."""
+        """Run the case study, and print or write the results."""
         check_number("seeds", self.seeds, at_least=1, at_most=10**6)
         check_number("first_seed", self.first_seed, at_least=0, at_most=2**32 - 1)
         cases = self.cases()
@@ -106,7 +106,7 @@ class Saddle:
             note(f"Figures and tables are in {self.out}")
 
     def cases(self) -> list[Case]:
-        """Everything to run; bad options are refused here."""
+        """The cases to run; raises ``InvalidInputError`` for bad options."""
         check_choice("solver", self.solver, [*SOLVERS, "all"])
         if self.inner is not None:
             check_choice("inner", self.inner, [*INNER_CHAINS, "both"])
@@ -122,8 +122,8 @@ class Saddle:
         )
 
     def compute(self, cases: list[Case]) -> tuple["pl.DataFrame", "pl.DataFrame"]:
-        """The table of results, and that of the paths of the first hundred seeds."""
-        import numpy as np  # heavy imports wait until the input is known to be good
+        """The table of results, and the table of paths of the first hundred seeds."""
+        import numpy as np  # heavy imports only after the input has been checked
 
         from mixedne.saddle import experiment, tables
 
@@ -142,7 +142,7 @@ class Saddle:
     def write(
         self, folder: Path, cases: list[Case], results: "pl.DataFrame", paths: "pl.DataFrame"
     ) -> None:
-        """Write everything that the case study leaves behind."""
+        """Write the output folder of the case study."""
         from mixedne.reports.figures.saddle import write_figures
         from mixedne.saddle.tables import mark_settings
 
@@ -166,7 +166,7 @@ class Saddle:
 
 
 def print_summary(results: "pl.DataFrame") -> None:
-    """A table with one line per case: medians over seeds, with 5 % and 95 % quantiles."""
+    """Print a table with one row per case: medians over seeds, with 5 % and 95 % quantiles."""
     from mixedne.saddle.tables import summary
 
     order = list(OBJECTIVES)
@@ -187,7 +187,7 @@ def print_summary(results: "pl.DataFrame") -> None:
 
 
 def _spread(case: dict[str, Any], name: str, digits: int) -> str:
-    """A number with its spread over seeds, where the solver is noisy and there are several."""
+    """A number with its spread over seeds, if the solver is stochastic and there are several."""
     if case[name] is None:
         return "–"
     scale, unit = (100, " %") if name == "escaped" else (1, "")
@@ -199,15 +199,15 @@ def _spread(case: dict[str, Any], name: str, digits: int) -> str:
 
 @dataclass(frozen=True)
 class Theorems:
-    """Check what the paper's Section 4 claims, by integration, expansion and sampling."""
+    """Check the claims of the paper's Section 4 by integration, expansion and sampling."""
 
     samples: int = 1_000_000
-    """Samples of each Monte-Carlo estimate."""
+    """Number of samples per Monte Carlo estimate."""
     json: bool = False
     """Print one JSON document: a list with one object per check."""
 
     def run(self) -> None:
-        """Run every check and print it."""
+        """Run the checks and print their results."""
         check_number("samples", self.samples, at_least=2)
         from mixedne.saddle.theorems import check_claims
 

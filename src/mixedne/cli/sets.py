@@ -1,4 +1,4 @@
-"""``mixedne sets``: the uncertainty sets, and the scores of an evaluation on one."""
+"""``mixedne sets``: list uncertainty sets; also prints the scores of evaluations on them."""
 
 import textwrap
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class Sets:
     """List the uncertainty sets, or show one: tasks, parameters, bounds, known faults."""
 
     name: Annotated[str | None, Positional, arg(metavar="NAME|FILE.toml")] = None
-    """A set that ships, or a file of your own; all that ship by default."""
+    """An included set or your own file; by default all included sets are listed."""
     json: bool = False
     """Print one JSON document: a list of sets, or one set with its tasks."""
 
     def run(self) -> None:
-        """Print them."""
+        """Print the list, or the set."""
         if self.name is None:
             sets = [find_set(name) for name in named_sets()]
             if self.json:
@@ -44,19 +44,19 @@ class Sets:
 
 
 def summary(found: UncertaintySet) -> dict[str, Any]:
-    """A set, with the names of its tasks."""
+    """A set as a dictionary, with the names of its tasks."""
     names = ("name", "about", "source", "points", "ends")
     about = {name: getattr(found, name) for name in names}
     return {**about, "tasks": [part.task for part in found.tasks]}
 
 
 def describe(found: UncertaintySet, part: TaskSet) -> dict[str, Any]:
-    """A set in one task: bounds, values of the task's own model, and faults."""
+    """A set for one task: bounds, nominal values of the task's model, and faults."""
     from mixedne.tasks import resolve_task
     from mixedne.tasks.sets import nominal_value, set_faults
 
     task, faults = None, list(part.notes)
-    if ":" not in part.task:  # a module's code is not run to be shown
+    if ":" not in part.task:  # do not import a module only to show it
         task, faults = resolve_task(part.task), set_faults(found, part.task)
     parameters = [
         {
@@ -89,7 +89,7 @@ def show(found: UncertaintySet, tasks: list[dict[str, Any]]) -> None:
 
 
 def run_scores(table: "pl.DataFrame") -> "pl.DataFrame":
-    """One row per run: its worst and its mean return over the grid, and where the worst is."""
+    """One row per run: worst and mean return over the grid, and the point of the worst."""
     import polars as pl
 
     from mixedne.evaluation.statistics import over_episodes, over_shifts, shift_columns
@@ -104,9 +104,9 @@ def run_scores(table: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def seed_scores(table: "pl.DataFrame") -> "pl.DataFrame | None":
-    """One row per method: the same over training seeds, with intervals.
+    """One row per method: the same scores over training seeds, with confidence intervals.
 
-    None unless each run has a seed of its own, and some method several.
+    None if two runs of one method share a seed, or no method has several seeds.
     """
     import polars as pl
 
@@ -121,7 +121,7 @@ def seed_scores(table: "pl.DataFrame") -> "pl.DataFrame | None":
 
 
 def add_scores(rows: list[dict[str, Any]], table: "pl.DataFrame", name: str) -> None:
-    """Put a set's scores beside every one of its points, in place; over seeds where there are."""
+    """Add a set's scores to the rows of its points, in place; over seeds if there are several."""
     from mixedne.evaluation.statistics import METHOD
 
     measures = ("worst_return", "mean_return")
@@ -140,7 +140,7 @@ def add_scores(rows: list[dict[str, Any]], table: "pl.DataFrame", name: str) -> 
 
 
 def print_scores(table: "pl.DataFrame", name: str) -> None:
-    """Print a set's scores, one row per run, and over seeds where there are several."""
+    """Print a set's scores, one row per run, and over seeds if there are several."""
     from mixedne.shifts import shift_axes
 
     scores = run_scores(table)

@@ -1,4 +1,4 @@
-"""Standard output and standard error, also where they are closed, full or narrow."""
+"""Standard output and standard error, including closed, full and narrow ones."""
 
 import io
 import os
@@ -7,11 +7,11 @@ import sys
 from typing import TextIO
 
 NARROWEST = 40
-"""Columns below which tyro's help texts never end."""
+"""Minimum width in columns; below it, tyro's formatting of help texts never ends."""
 
 
 def prepare_streams() -> None:
-    """Let everything that prints find something to print on."""
+    """Make sure that stdout and stderr exist and can be printed to."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as by `2>&-`
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -22,7 +22,7 @@ def prepare_streams() -> None:
 
 
 def note(text: str) -> None:
-    """Print something on stderr, beside the results; nothing stops because nobody reads it."""
+    """Print a note on stderr; a closed or broken stderr is ignored."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
@@ -30,5 +30,5 @@ def note(text: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Send what a stream still holds, and what comes, nowhere."""
+    """Discard a stream's buffered and future output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""``mixedne study``: a whole experiment."""
+"""``mixedne study``: run a whole experiment."""
 
 import contextlib
 import dataclasses
@@ -36,40 +36,40 @@ class Study:
     """Plan, run, resume and evaluate a whole experiment."""
 
     study: Annotated[str, Positional, arg(metavar="NAME|FILE.toml")]
-    """The study."""
+    """An included study, or your own file."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """The study folder; only a dry run needs none."""
+    """The study folder; required unless it is a dry run."""
     tasks: Names = ()
-    """Only these tasks, or others than the study's."""
+    """Run only these tasks; they may also be tasks that the study does not have."""
     agents: Names = ()
-    """Only these agents."""
+    """Run only these agents."""
     solvers: Names = ()
-    """Only these solvers."""
+    """Run only these solvers."""
     seeds: Count = None
-    """The number of seeds, counting up from the first; a search keeps its own."""
+    """Number of seeds, counted from the study's first; a search keeps its own seeds."""
     steps: Count = None
-    """Steps of every run."""
+    """Number of steps of every run."""
     workers: Count = None
-    """Runs at a time; by default one for each core."""
+    """Number of parallel runs; by default one per core."""
     executor: Literal["local", "ray"] = "local"
-    """Worker processes on this machine, or a Ray cluster (needs mixedne[ray])."""
+    """Run on worker processes of this machine, or on a Ray cluster (needs mixedne[ray])."""
     address: Annotated[str | None, arg(metavar="A")] = None
     """Address of the Ray cluster; without it, Ray starts one on this machine."""
     retries: int = 2
-    """How often a run that fails is tried again."""
+    """Number of times a failed run is retried."""
     retrain_damaged: bool = False
-    """Train runs again that are damaged and cannot be made again from a checkpoint."""
+    """Retrain damaged runs that cannot be restored from a checkpoint."""
     allow_import: bool = False
-    """Let the file name tasks as module:Id, which runs the code of the module."""
+    """Allow tasks of the form module:Id in the file, which import and run that module."""
     dry_run: bool = False
-    """Print the plan and an estimate of the time, and do nothing."""
+    """Only print the plan and an estimate of the time."""
     reference_costs: bool = False
-    """Estimate with the costs of the benchmarks' machine, without measuring this one."""
+    """Estimate the time from costs on the benchmark machine instead of measuring this machine."""
     json: bool = False
     """Print one JSON document: the plan of a dry run, or the results of the study."""
 
     def run(self) -> None:
-        """Plan; then run, evaluate and print, unless it is a dry run."""
+        """Print the plan of a dry run; otherwise run the study and print its results."""
         if not self.study:
             raise InvalidInputError("study needs a name or a file, e.g. mixedne study smoke")
         if self.out is None and not self.dry_run:
@@ -91,7 +91,7 @@ class Study:
             self.run_and_print(spec)
 
     def print_plan(self, spec: "Spec") -> None:
-        """Print what would be done."""
+        """Print the plan of the study."""
         from mixedne.studies.costs import UnitCosts, calibrate, effort
         from mixedne.studies.folder import StudyFolder, plan_json
         from mixedne.studies.plan import expand
@@ -115,7 +115,7 @@ class Study:
             return
         study_tables.print_runs(spec, runs, reported)
         print(f"{whole.runs} runs, {finished} of them finished")
-        stages = 2 if left and reported else 1  # what is reported has to wait for the choice
+        stages = 2 if left and reported else 1  # reported runs have to wait for the search
         print(
             f"to do: {rest.runs} runs, {rest.steps:,} steps, {rest.inner_updates:,} inner updates, "
             f"{rest.episodes:,} episodes of evaluation, about {rest.seconds / 3600:.3g} "
@@ -123,7 +123,7 @@ class Study:
         )
 
     def run_and_print(self, spec: "Spec") -> None:
-        """Do it, and print the results."""
+        """Run the study and print the results."""
         from mixedne.studies.folder import StudyFolder
         from mixedne.studies.results import results, summarise
         from mixedne.studies.scheduler import run_study
@@ -183,7 +183,7 @@ class Study:
 
 @contextlib.contextmanager
 def in_foreground(*, resume: str) -> Iterator[None]:
-    """Leave stdout to the results; after Ctrl-C, say which command goes on."""
+    """Reserve stdout for the results; after Ctrl-C, print the command that resumes."""
     try:
         with noted_warnings(), signals_as_interrupt(), stdout_for_results():
             yield
@@ -193,7 +193,7 @@ def in_foreground(*, resume: str) -> Iterator[None]:
 
 
 def raise_failures(spec: "Spec", folder: "StudyFolder", outcome: "Outcome") -> None:
-    """End with an error if runs were given up."""
+    """Raise an error if any run has failed for good."""
     if outcome.failed:
         name, error = next(iter(outcome.failed.items()))
         log = folder.log(spec.name)
@@ -206,9 +206,10 @@ def raise_failures(spec: "Spec", folder: "StudyFolder", outcome: "Outcome") -> N
 
 @contextlib.contextmanager
 def signals_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C: workers save, and the user reads how to resume.
+    """Treat SIGTERM and SIGHUP like Ctrl-C: workers save, and the user is told how to resume.
 
-    What is ignored stays so, as under ``nohup``; only the main thread can set handlers.
+    Signals that are ignored, as under ``nohup``, stay ignored. Only the main thread can set
+    handlers.
     """
     handlers = {}
     if current_thread() is main_thread():
@@ -224,7 +225,7 @@ def signals_as_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def stdout_for_results() -> Iterator[None]:
-    """Send to stderr what libraries, Ray among them, print meanwhile."""
+    """Redirect to stderr what libraries such as Ray print to stdout in the meantime."""
     try:
         kept = os.dup(1)
         os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""What ``mixedne study`` shows: plans, progress, choices and results."""
+"""Output of ``mixedne study``: plans, progress, selected configurations and results."""
 
 import contextlib
 import time
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from mixedne.studies.spec import Study
 
 CASE = {**{name: name for name in CHOICES}, "delta": "δ"}
-"""The choices of a run, as the tables' columns are called."""
+"""Column titles of a run's choices."""
 
 
 def print_runs(spec: "Study", runs: "list[PlannedRun]", reported: "list[PlannedRun]") -> None:
-    """A plan: one row for each kind of run."""
+    """Print a plan, with one row per kind of run."""
     kinds: dict[tuple[Any, ...], list[PlannedRun]] = defaultdict(list)
     for run in runs:
         kinds[*run.case, run.fields["steps"]].append(run)
@@ -56,7 +56,7 @@ def print_runs(spec: "Study", runs: "list[PlannedRun]", reported: "list[PlannedR
 
 @contextlib.contextmanager
 def show_progress(unit: str) -> "Iterator[Callable[[Progress], None]]":
-    """Yield a function that shows the progress of a study; ``unit`` says what is counted."""
+    """Yield a function that shows the progress of a study, counted in ``unit``."""
     console = Console(stderr=True)
     if console.is_terminal:
         with Live(console=console, transient=True, auto_refresh=False) as live:
@@ -90,7 +90,7 @@ def progress_in_words(progress: "Progress", unit: str) -> str:
 
 
 def render(progress: "Progress", unit: str) -> Group:
-    """The line, and a table of the running jobs in which only names are ever shortened."""
+    """The progress line and a table of the running jobs, in which only names are shortened."""
     stage, done = (Column(title, no_wrap=True) for title in ("stage", "done"))
     table = Table(Column("run", overflow="ellipsis"), stage, done, box=box.SIMPLE_HEAD)
     for name, event in list(progress.running.items())[:20]:
@@ -99,7 +99,7 @@ def render(progress: "Progress", unit: str) -> Group:
 
 
 def print_choices(choices: "list[Choice]") -> None:
-    """What a search chose, beside the paper's tables."""
+    """Print the configurations that a search selected, next to those of the paper's tables."""
     rows = [
         {
             **_case_words(choice.case),
@@ -114,7 +114,7 @@ def print_choices(choices: "list[Choice]") -> None:
 
 
 def print_results(table: "pl.DataFrame") -> None:
-    """Returns by task and method, and by settings where they differ."""
+    """Print returns by task and method, and by settings where they differ."""
     rows = [
         {
             **_case_words(row),
@@ -134,7 +134,7 @@ def print_results(table: "pl.DataFrame") -> None:
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> None:
-    """Print a table; of the columns ``names``, those with one value are said in the title."""
+    """Print a table; columns among ``names`` with a single value go into the title."""
     constant = {name: rows[0][name] for name in names if len({row[name] for row in rows}) == 1}
     words = [f"{name} {value}" for name, value in constant.items() if value != "–"]
     columns = [name for name in rows[0] if name not in constant]

@@ -1,4 +1,4 @@
-"""``mixedne train``: one run."""
+"""``mixedne train``: train one run."""
 
 import dataclasses
 import shlex
@@ -22,29 +22,29 @@ from mixedne.names import CHOICES, SOLVERS, either
 
 @dataclass(frozen=True)
 class Train:
-    """Train one agent, robust or not; the result is a run folder."""
+    """Train one agent, with or without an adversary, and write a run folder."""
 
     config: Config
     out: Annotated[
         Path | None,
         arg(
             metavar="DIR",
-            help="The run folder; by default a new one below runs, named after the choices.",
+            help="The run folder; by default a new one in runs/, named after the options.",
         ),
     ] = None
     resume: Annotated[
         FlagCreatePairsOff[bool],
-        arg(help="Continue the run in that folder; without --out, the newest one of its name."),
+        arg(help="Continue the run in that folder; without --out, the newest with its name."),
     ] = False
     no_cache: Annotated[
         FlagCreatePairsOff[bool],
-        arg(help="Compile anew, without the programs of earlier runs in the user's cache folder."),
+        arg(help="Compile from scratch, without the user's cache of compiled programs."),
     ] = False
     protagonist: Annotated[
         str | None,
         arg(
             metavar="NAME",
-            help="Which agent of a task pettingzoo:module:factory is ours; the first by default.",
+            help="The agent to train in a pettingzoo:module:factory task; the first by default.",
         ),
     ] = None
     json: Annotated[
@@ -54,7 +54,7 @@ class Train:
 
     @classmethod
     def parse(cls, arguments: Sequence[str], read: Callable[[type, Sequence[str]], Any]) -> "Train":
-        """What the arguments ask for; ``read`` fills a dataclass from them."""
+        """Parse the arguments; ``read`` fills a dataclass from them."""
         words = [word for word in arguments if word not in ("-h", "--help")]
         values: dict[str, Any] = {}
         for name, value in dataclasses.asdict(read(_options(Config("")), words)).items():
@@ -78,7 +78,7 @@ class Train:
         return cls(config, *(values[field.name] for field in dataclasses.fields(cls)[1:]))
 
     def run(self) -> None:
-        """Train, with progress on stderr."""
+        """Train, showing progress on stderr, and print the run folder."""
         if not self.no_cache:
             use_compilation_cache()
 
@@ -121,7 +121,7 @@ class Train:
 
 
 def _options(default: Config) -> type:
-    """A dataclass of all options with these defaults, in groups by who uses them."""
+    """A dataclass of all options with these defaults, grouped by agent, solver and formulation."""
     types = typing.get_type_hints(Config)
     first: list[Any] = []
     groups: dict[str, list[Any]] = {}

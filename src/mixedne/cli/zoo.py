@@ -1,4 +1,4 @@
-"""``mixedne zoo``: the trained policies that ship."""
+"""``mixedne zoo``: list the trained policies included in the package."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from mixedne.zoo import PREFIX, zoo
 
 @dataclass(frozen=True)
 class Zoo:
-    """List the trained policies that ship, with their returns: zoo:NAME stands for a path."""
+    """List the included trained policies and their returns; use zoo:NAME as their path."""
 
     json: bool = False
     """Print one JSON document: a list of policies."""
 
     def run(self) -> None:
-        """Print them."""
+        """Print the policies."""
         policies = [{"policy": f"{PREFIX}{name}", **entry} for name, entry in zoo().items()]
         if self.json:
             print_json(policies)

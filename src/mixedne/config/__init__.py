@@ -1,6 +1,6 @@
-"""What determines a run, and what follows from it. Needs no JAX; tasks are looked up late.
+"""Configuration of runs. Needs no JAX; tasks are looked up on demand.
 
-``config``       the fields of a run, with all that is known about each
+``config``       the fields of a run, with everything known about each
 ``configure``    a configuration from choices, a preset and overrides
 ``presets``      the paper's hyperparameter tables
 ``identity``     identifier, settings, name, command and JSON form of a run; which share a program

@@ -1,8 +1,8 @@
-"""How a configuration is made: the user's choices, then a preset, then single overrides.
+"""Build a configuration from the user's choices, a preset and overrides of single fields.
 
-Later ones win: ``Config``'s own defaults, the preset's values for the agent, the paper's tables
-for the task, rules by which a default follows from other fields (σ of TD3's target noise), and
-what the user sets.
+In order of increasing priority: ``Config``'s own defaults, the preset's values for the agent, the
+paper's tables for the task, rules that derive a default from other fields (σ of TD3's target
+noise), and what the user sets.
 """
 
 import inspect
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mixedne.tasks import Task
 
 MAX_NUMBERS = 1000
-"""In a list, as of hidden layers."""
+"""Maximum length of a list, e.g. of hidden layers."""
 
 _TYPES = typing.get_type_hints(Config)
 
@@ -41,9 +41,9 @@ def configure(
 ) -> Config:
     """The configuration for these choices, with single fields set by ``overrides``.
 
-    Without a solver it is MixedNE-LD, and without δ it is 0.1; SAC takes neither. Without a
-    formulation it is NR-MDP, unless the task is a game of two already. ``protagonist`` says which
-    player of such a game is ours; it becomes a part of the task's name.
+    The default solver is MixedNE-LD and the default δ is 0.1; SAC uses neither. The default
+    formulation is NR-MDP, unless the task is itself a two-player game. ``protagonist`` is the
+    player of such a game that is trained as the agent; it becomes a part of the task's name.
     """
     from mixedne.shifts.sets import without_files
     from mixedne.tasks import resolve_task
@@ -82,7 +82,7 @@ def choose(
     delta: float | None = None,
     preset: str = "paper",
 ) -> tuple[Any, ...]:
-    """The choices in the order of ``CHOICES``, complete and checked."""
+    """The choices in the order of ``CHOICES``, checked and with defaults filled in."""
     from mixedne.tasks import JAX_TASKS, resolve_task
 
     found = resolve_task(coerce("task", task))
@@ -114,7 +114,7 @@ def choose(
 
 
 def protagonist_task(task: str, protagonist: str | None) -> str:
-    """The task's name with the player that is ours, in a game of two."""
+    """The task's name, including the protagonist of a two-player game."""
     if protagonist is None:
         return task
     if not re.fullmatch("pettingzoo:[^:]+:[^:]+", task):
@@ -125,10 +125,10 @@ def protagonist_task(task: str, protagonist: str | None) -> str:
 
 
 def game_of(config: Config, task: "Task") -> "Game":
-    """The configuration's game, in that task: ``InvalidInputError`` if there is none."""
+    """The configuration's game in a task; raises ``InvalidInputError`` if it has none."""
     from mixedne.games import make_game, randomised
 
-    _, *names = inspect.signature(make_game).parameters  # after the task: fields
+    _, *names = inspect.signature(make_game).parameters  # all but the task are fields of Config
     game = make_game(task, **{name: getattr(config, name) for name in names})
     return game if config.randomise is None else randomised(game, task, config.randomise)
 
@@ -136,7 +136,7 @@ def game_of(config: Config, task: "Task") -> "Game":
 def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
     """The preset's configuration with overrides; ``choices`` are in the order of ``CHOICES``.
 
-    Of the task it looks at the name alone.
+    The task is not loaded; only its name is used.
     """
     task, agent, solver, formulation, delta, preset = choices
     values = dict(zip(CHOICES, choices, strict=True))
@@ -151,7 +151,7 @@ def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
 
 
 def task_name(task: str) -> str:
-    """A task's name without its version: ``Hopper`` of ``Hopper-v5``."""
+    """A task's name without its version: ``Hopper`` for ``Hopper-v5``."""
     return re.sub(r"-v\d+$", "", task)
 
 
@@ -162,7 +162,7 @@ def is_in_tables(config: Config) -> bool:
 
 
 def total_updates(fields: Mapping[str, Any]) -> int:
-    """The outer updates of a run, given as a dictionary has its configuration."""
+    """The number of outer updates of a run, from its configuration as a dictionary."""
     if fields["agent"] == "vpg":
         return int(fields["steps"])
     if fields["steps"] <= fields["update_after"]:
@@ -172,7 +172,7 @@ def total_updates(fields: Mapping[str, Any]) -> int:
 
 
 def learning_gap(config: Config) -> str | None:
-    """What keeps a run from learning in most of its steps, in one sentence; None if nothing."""
+    """One sentence on why a run does not learn in most of its steps; None if it does."""
     if config.agent == "vpg":
         return None
     if config.steps <= config.update_after:
@@ -189,7 +189,7 @@ def learning_gap(config: Config) -> str | None:
 
 
 def coerce(name: str, value: Any, kind: Any = None) -> Any:
-    """A Python or JSON value in the field's type: lists become tuples, whole numbers floats."""
+    """Convert a Python or JSON value to the field's type, e.g. lists to tuples, ints to floats."""
     kind = _TYPES[name] if kind is None else kind
     if isinstance(kind, UnionType):  # a type or None
         return None if value is None else coerce(name, value, typing.get_args(kind)[0])

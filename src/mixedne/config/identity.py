@@ -1,9 +1,8 @@
-"""Which run a configuration is: its identifier, name, command, JSON form and settings in words.
+"""The identity of a run: its identifier, name, command, JSON form and settings in words.
 
 The identifier is a hash of the resolved configuration, so the same run has the same identifier in
-every study, and is done once. Fields without effect do not enter it, and neither do fields at the
-values of ``Config``'s own defaults: a later version may have more fields, and the old runs keep
-their identifiers.
+every study, and is done once. Fields without effect are left out of the hash, and so are fields
+with ``Config``'s own defaults: a later version may add fields, and old runs keep their identifiers.
 """
 
 import dataclasses
@@ -19,19 +18,19 @@ from mixedne.config.configure import coerce, preset_config
 from mixedne.names import AGENTS, CHOICES, FORMULATIONS
 
 WITHOUT_RESULT = tuple(name for name, known in SETTINGS.items() if known.changes == "nothing")
-"""Fields that change no result: runs that differ in them alone are the same."""
+"""Fields that do not affect results: runs that differ only in these are the same."""
 
 DOCUMENT = ("format_version", "command", "machine", "versions", "run")
-"""What a document holds beside the configuration."""
+"""Keys of ``config.json`` that are not fields of the configuration."""
 
 LANES = 8
-"""Runs of VPG in a compiled program. The numbers of all runs depend on it, so it never changes."""
+"""Runs of VPG per compiled program. The results of all runs depend on it, so it never changes."""
 
 _JSON_DEFAULTS = json.loads(json.dumps(DEFAULTS))
 
 
 def identifier(fields: Mapping[str, Any]) -> str:
-    """The hash of a configuration, given as ``config.json`` has it; it need not be complete."""
+    """The hash of a configuration, given as in ``config.json``; it may be incomplete."""
     unused = _unused(fields)
     usual = {
         name: value
@@ -51,9 +50,9 @@ def identifier(fields: Mapping[str, Any]) -> str:
 
 
 def settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that make a policy what it is, apart from the seed.
+    """The fields that affect the policy, without the seed.
 
-    The document may be incomplete or foreign; names that ``Config`` does not have are kept.
+    The document may be incomplete or from another program; unknown names are kept.
     """
     left_out = {"seed", *DOCUMENT, *_unused(fields)}
     left_out |= {name for name, known in SETTINGS.items() if known.changes != "policy"}
@@ -61,7 +60,7 @@ def settings(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unused(fields: Mapping[str, Any]) -> Mapping[str, str]:
-    """The fields without effect; none are known for an agent from elsewhere."""
+    """The fields without effect; empty for agents that are not part of this package."""
     choices = (fields.get(name, DEFAULTS[name]) for name in ("agent", "solver", "formulation"))
     agent, solver, formulation = (it if isinstance(it, str) else None for it in choices)
     if agent not in AGENTS:
@@ -70,21 +69,21 @@ def _unused(fields: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def to_json(config: Config) -> dict[str, Any]:
-    """The configuration as JSON has it: tuples are lists."""
+    """The configuration as a JSON object, with lists for tuples."""
     return dict(json.loads(json.dumps(dataclasses.asdict(config))))
 
 
 def from_json(fields: Mapping[str, Any]) -> Config:
-    """The configuration of a document, which may be older or newer than this version."""
+    """The configuration from a JSON object, which an older or newer version may have written."""
     values = {name: coerce(name, value) for name, value in fields.items() if name in SETTINGS}
     return Config(**{**values, **derived(values, given=values)})
 
 
 def command(config: Config) -> str:
-    """What to type for a run with this configuration."""
+    """The command line that runs this configuration."""
     chosen = [getattr(config, name) for name in CHOICES]
     changes: dict[str, Any] = {}
-    # First what the rules derive others from, then what does not follow from it.
+    # First the fields from which rules derive others, then those that differ from what is derived.
     for names in ([n for n, known in SETTINGS.items() if known.derive is None], [*SETTINGS]):
         default = preset_config(chosen, **changes)
         changes |= {
@@ -101,7 +100,7 @@ def command(config: Config) -> str:
 
 
 def _flag(name: str, value: Any) -> list[str]:
-    """An option as the command line takes it."""
+    """The words of an option on the command line."""
     option = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{option}" if value else f"--no-{option}"]
@@ -110,20 +109,20 @@ def _flag(name: str, value: Any) -> list[str]:
 
 
 def run_name(fields: Mapping[str, Any]) -> str:
-    """A name for the run of a configuration, given as JSON or as a dictionary has it."""
+    """A name for the run of a configuration, given as a dictionary or JSON object."""
     is_shared = fields["solver"] is not None and fields["delta"] is not None
     delta = f"delta{fields['delta']:g}" if is_shared else None
     drawn = "randomised" if fields.get("randomise") else None
     words = [fields["agent"], fields["solver"], fields["formulation"], delta, drawn]
     words.append(fields["preset"])
-    told = [word for word in words if word not in (None, "nr-mdp", "paper")]  # the defaults apart
+    told = [word for word in words if word not in (None, "nr-mdp", "paper")]  # no defaults
     return "-".join([re.sub("[/:]", "_", fields["task"]), *told, f"seed{fields['seed']}"])
 
 
 def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The settings in which configurations, given as ``config.json`` holds them, differ.
+    """The settings in which configurations, given as in ``config.json``, differ.
 
-    A setting that one of them lacks, because an older version made it, does not count as such.
+    A setting that is missing in one of them, as in files of older versions, is not a difference.
     """
     values: dict[str, set[str]] = {}
     for config in configs:
@@ -133,14 +132,14 @@ def differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def settings_in_words(config: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Some settings, as far as the configuration has them: ``updates=100, eta=0.001``."""
+    """The named settings that the configuration has, in words: ``updates=100, eta=0.001``."""
     found = {name: config[name] for name in names if name in config}
     words = [f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in found.items()]
     return ", ".join(words).replace("[", "(").replace("]", ")")
 
 
 def compile_key(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What the program of a configuration depends on; without thermal noise it is another one."""
+    """The fields that the compiled program depends on, and whether there is thermal noise."""
     traced = {name for name, known in SETTINGS.items() if known.traced}
     fixed = {name: value for name, value in fields.items() if name not in traced}
     return {**fixed, "sigma0 > 0": fields["sigma0"] > 0}

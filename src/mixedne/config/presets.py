@@ -1,7 +1,7 @@
-"""The paper's hyperparameter tables, and what each agent has beside them (``presets.toml``).
+"""The paper's hyperparameter tables, and further values of each agent (``presets.toml``).
 
-Each agent has one table of common values and, per δ, one of the values that a grid search chose
-for each task and solver. ``table_values`` looks one up; ``rows`` lists them all.
+Each agent has one table of common values and, for each δ, one with the values that a grid search
+selected per task and solver. ``table_values`` looks one up; ``rows`` lists them all.
 """
 
 import itertools
@@ -20,42 +20,43 @@ def _tables(kind: str) -> dict[str, dict[str, Any]]:
 
 
 COMMON = _tables("common")
-"""By agent: the values that all tasks and solvers share."""
+"""Values that all tasks and solvers share, by agent."""
 
 GRIDS = _tables("grids")
-"""By agent: the values searched, which the common tables print as sets."""
+"""Values of the grid search, which the common tables list as sets, by agent."""
 
 FALLBACK = _tables("fallback")
-"""By agent: what its exploration tables set, outside them."""
+"""Values, outside the exploration tables, of the fields that they set, by agent."""
 
 EXPLORATION: dict[str, dict[float, dict[str, list[float]]]] = {
     agent: {float(delta): table for delta, table in tables.items()}
     for agent, tables in _tables("exploration").items()
 }
-"""By agent, δ and task: what the grid search chose."""
+"""Values that the grid search selected, by agent, δ and task."""
 
 
 def table_values(
     agent: str, task: str, delta: float | None, solver: str
 ) -> dict[str, float] | None:
-    """What the search chose for a task (``Hopper``, no version); None outside the tables."""
+    """Values that the search selected for a task (``Hopper``, no version); None if not listed."""
     for printed, table in EXPLORATION.get(agent, {}).items():
         is_printed = delta is not None and abs(delta - printed) <= 1e-9
         if is_printed and task in table and solver in SOLVERS:
             cells = zip(_TABLES[agent]["columns"], table[task], strict=True)
             values = {name: value for (column, name), value in cells if column == solver}
             if printed == 0 and solver == "mixedne-ld":
-                # One player: K_t = 1, says the appendix on one-player DDPG; TD3 is taken to do
-                # the same.
+                # One player: the appendix has K_t = 1 for one-player DDPG; we assume the same
+                # for TD3.
                 values.setdefault("inner_steps", 1)
             return values
     return None
 
 
 def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
-    """The preset's values for an agent and a task (``Hopper``, no version), but exploration's.
+    """The preset's values for an agent and a task (``Hopper``, no version), without exploration.
 
-    Later ones win: what a preset says of all agents, then of this one; in each, of the task.
+    Later ones override earlier ones: the agent's common values, the preset's values for all
+    agents, then those for this agent; each is overridden by its values for the task.
     """
     own = _TABLES[agent]
     values: dict[str, Any] = {}
@@ -67,17 +68,17 @@ def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
 
 
 def game_values(formulation: str, task: str) -> dict[str, Any]:
-    """What a formulation sets by default in a task."""
+    """Default values of a formulation's fields in a task."""
     if formulation != "rarl" or task not in RARL_FORCES:
         return {}
     return dict(zip(("bodies", "force"), RARL_FORCES[task], strict=True))
 
 
 def rows() -> list[dict[str, Any]]:
-    """All tables: one row per table of common values, one per task, δ and solver of the others.
+    """All tables: one row per table of common values, and one per task, δ and solver otherwise.
 
-    Under ``grid`` stand the values searched: all of them in a common row, and those of the
-    row's own values in the others. The paper prints none for VPG's σ0 and N_k.
+    The key ``grid`` holds the values searched: all of them in a row of common values, and in other
+    rows those of the row's own fields. The paper lists none for VPG's σ0 and N_k.
     """
     listed: list[dict[str, Any]] = []
     for agent, common in COMMON.items():

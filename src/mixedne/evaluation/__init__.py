@@ -1,17 +1,17 @@
-"""Policies in worlds that differ from the nominal one: measured, and summarised.
+"""Evaluation of policies in worlds that differ from the nominal one, and statistics of it.
 
 ``sweep``        ``evaluate``: runs policies on a grid of shifts; one row per episode
-``grids``        which shifts
+``grids``        grids of shifts
 ``sets``         uncertainty sets as grids
 ``attacks``      attackers, which act on policies
-``handles``      which policies: run folders, callables, ONNX and Stable-Baselines3 files
-``runs``         run folders: the last policy, the best, and those that are kept
-``onnx``         ONNX files, checked before they run
-``table``        the table's columns; how it is written, read and joined
-``statistics``   its summaries per shift, over the grid, over seeds and over tasks
-``estimators``   the numbers in them, for plain arrays
+``handles``      policies from run folders, callables, ONNX and Stable-Baselines3 files
+``runs``         run folders: the last policy, the best, and those of kept checkpoints
+``onnx``         ONNX files, which are checked before they run
+``table``        the evaluation table: its columns; writing, reading and joining
+``statistics``   summaries of the table per shift, over the grid, over seeds and over tasks
+``estimators``   the statistics behind these, for plain arrays
 
-Only the statistics are imported with the package; they need no simulator.
+Importing the package imports only the statistics, which need no simulator.
 """
 
 from mixedne.evaluation.estimators import (

@@ -1,6 +1,6 @@
-"""Attackers in evaluations: files, a random one, and worlds in which one acts on policies.
+"""Attackers in evaluations: from files or random, and worlds in which one acts on policies.
 
-An attack is an axis of the grid: its number is the strength, 0 the nominal world, and its column
+An attack is an axis of the grid whose values are strengths; 0 is the nominal world. Its column
 ``attack[NAME]``, e.g. ``attack[force torso by 3f2a9c1b]``, names the attack and the attacker.
 """
 
@@ -30,13 +30,13 @@ from mixedne.tasks.task import Array, Mask
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """Somebody who attacks policies."""
+    """An attack, and the policy that carries it out."""
 
     attack: Attack
     policy: Policy | None = None
-    """Acts in [−1, 1]; None: uniform draws do."""
+    """The attacker's policy, with actions in [−1, 1]; None for uniformly random actions."""
     name: str = ""
-    """In the column ``attack[NAME]``; by default what is attacked, and by whom."""
+    """NAME in the column ``attack[NAME]``; by default what is attacked, and by whom."""
 
     def __post_init__(self) -> None:
         who = "at random"
@@ -48,11 +48,11 @@ class Attacker:
 
     @property
     def axis(self) -> Axis:
-        """Its axis in grids and tables."""
+        """The attacker's axis in grids and tables."""
         return Axis(ATTACK, self.name, custom=self)
 
     def rules(self, task: Task) -> AttackRules:
-        """How it acts in a task; ``InvalidInputError`` if it cannot."""
+        """The rules of the attack in a task; raises ``InvalidInputError`` if it is impossible."""
         rules = AttackRules(task, self.attack)
         if self.policy is not None:
             found = self.policy.spec.observation_size, self.policy.spec.action_size
@@ -65,7 +65,7 @@ class Attacker:
 
 
 def find_attacker(what: Any) -> Attacker:
-    """An attacker from the folder of an attack, from one of its two files, or as it is."""
+    """Load an attacker from its folder or one of its two files; an Attacker is returned as is."""
     if isinstance(what, Attacker):
         return what
     if not isinstance(what, str | Path):
@@ -89,25 +89,25 @@ def find_attacker(what: Any) -> Attacker:
 
 
 def add_attack(grid: Grid, attacker: Any, strength: Values | None) -> Grid:
-    """The grid crossed with the strengths of an attack; by default the one it was trained with."""
+    """The grid crossed with an attack's strengths; by default the one that it was trained with."""
     found = find_attacker(attacker)
     keywords = grid.keywords
     values = found.attack.strength if strength is None else strength
     crossed = Grid([*keywords.pop("shifts"), (found.axis, values)], **keywords)
     for axis, numbers in crossed.axes:
         for value in numbers if axis.parameter == ATTACK else ():
-            dataclasses.replace(found.attack, strength=value)  # refuses what is out of bounds
+            dataclasses.replace(found.attack, strength=value)  # raises if out of bounds
     return crossed
 
 
 def attacker_of(shift: Shift) -> tuple[Attacker | None, float]:
-    """Who attacks in a world, and how strongly."""
+    """The attacker in a world, and the strength of the attack."""
     found = [(a.custom, x) for a, x in shift.values if isinstance(a.custom, Attacker)]
     return found[0] if found else (None, 0.0)
 
 
 def observation_scale(handle: PolicyHandle) -> Any:
-    """By what a policy divides its observations: in these units attacks on them are measured."""
+    """The scale of a policy's normaliser, the unit in which attacks on observations are given."""
     if isinstance(handle.act, Policy) and handle.act.spec.normaliser:
         return handle.act.tensors["normaliser.scale"].astype(float)
     return 1.0
@@ -121,7 +121,7 @@ def worlds_of(
 ) -> Worlds:
     """Worlds of a task, one per (shift, seed), with the policy that acts in each.
 
-    Either one attacker acts in all of them, or none in any.
+    Either the same attacker acts in all of them, or there is no attack in any.
     """
     attacker, _ = attacker_of(cases[0][0])
     if attacker is None:
@@ -131,7 +131,7 @@ def worlds_of(
 
 
 class AttackedWorlds(Worlds):
-    """Worlds in which an attacker acts on whoever acts in them."""
+    """Worlds in which an attacker acts on the policies."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class AttackedWorlds(Worlds):
         scales: NDArray[np.float64],
         **options: Any,
     ) -> None:
-        """``scales``: of each world's policy."""
+        """``scales``: the observation scale of each world's policy."""
         super().__init__(task, cases)
         self._attacker, self._rules, self._scales = attacker, attacker.rules(task), scales
         self._strengths = np.array([attacker_of(s)[1] for s, _ in cases], float)[:, None]
@@ -177,7 +177,7 @@ class AttackedWorlds(Worlds):
         self._worlds.close()
 
     def drop(self, done: Mask) -> None:
-        """Let these active worlds leave the batch, until the next reset."""
+        """Remove these active worlds from the batch until the next reset."""
         super().drop(done)
         self._worlds.drop(done)
         self._b = self._b[~done]
@@ -193,7 +193,7 @@ class AttackedWorlds(Worlds):
         return step._replace(observations=self._attack(step.observations))
 
     def _attack(self, observations: Array) -> Array:
-        """Choose the attacker's actions; what the policies see."""
+        """Choose the attacker's actions; return the observations that the policies see."""
         policy, active = self._attacker.policy, self.active
         if policy is None:
             self._b = 2 * self._draws.draw(active) - 1

@@ -1,7 +1,7 @@
-"""Numbers about samples, with intervals: what :mod:`mixedne.evaluation.statistics` tabulates.
+"""Statistics of samples, with confidence intervals, for :mod:`mixedne.evaluation.statistics`.
 
 A sample is an array with one value per training seed, or per shift for :func:`cvar`. A NaN in
-a sample makes the number NaN: nothing is dropped.
+a sample makes the result NaN: nothing is dropped.
 
 The interquartile mean, the stratified bootstrap and the probability of improvement are those
 of Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A number with its confidence interval; without one where there is a single seed."""
+    """An estimate with its confidence interval, which is missing for a single seed."""
 
     value: float
     low: float | None = None
@@ -35,11 +35,11 @@ class Estimate(NamedTuple):
 class Student:
     """Student's t interval of a mean: x̄ ± t s/√n, with n − 1 degrees of freedom.
 
-    Exact for normal values, and honest about how little two or three seeds say.
+    It is exact for normally distributed values, and appropriately wide for two or three seeds.
     """
 
     confidence: float = 0.95
-    """The chance, before the experiment, that the interval will hold the true mean."""
+    """The probability, before the experiment, that the interval will contain the true mean."""
 
     def __post_init__(self) -> None:
         check_number("confidence", self.confidence, above=0, below=1)
@@ -53,23 +53,23 @@ class Student:
         return Estimate(centre, centre - half, centre + half)
 
     def half_width(self, count: int) -> float:
-        """t/√n: half the interval of ``count`` values, in their standard deviations."""
+        """t/√n: half the width of the interval of ``count`` values, in standard deviations."""
         return float(stdtrit(count - 1, (1 + self.confidence) / 2) / math.sqrt(count))
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Percentile bootstrap interval, stratified by task: seeds are drawn anew within a task.
+    """Percentile bootstrap interval, stratified by task: seeds are resampled within each task.
 
     With few seeds it is too narrow: prefer :class:`Student` for the mean of fewer than ten.
     """
 
     confidence: float = 0.95
-    """The share of the replicates that the interval holds, with equal shares outside."""
+    """The fraction of replicates inside the interval; both tails have the same share."""
     replicates: int = 10_000
-    """How many times the seeds are drawn."""
+    """Number of bootstrap replicates."""
     seed: int = 0
-    """The seed of the draws: the same seed and values give the same interval."""
+    """Seed of the resampling: the same seed and values give the same interval."""
 
     def __post_init__(self) -> None:
         check_number("confidence", self.confidence, above=0, below=1)
@@ -89,7 +89,7 @@ class Bootstrap:
     def improvement(self, pairs: Sequence[tuple[Array, Array]]) -> Estimate:
         """The probability of improvement of x over y, averaged over the pairs (x, y) of tasks.
 
-        The seeds of x and of y are drawn independently of each other.
+        The seeds of x and y are resampled independently.
         """
         centre = float(np.mean([improvement_probability(x, y) for x, y in pairs]))
         strata = [values for pair in pairs for values in pair]
@@ -107,14 +107,14 @@ class Bootstrap:
         return Estimate(centre, float(low), float(high))
 
     def _draws(self, strata: Sequence[Array]) -> Array:
-        """One replicate per row: as many values of each stratum as it has."""
+        """One replicate per row: each stratum, resampled at its own size."""
         random = np.random.default_rng(self.seed)
         shapes = [(self.replicates, len(values)) for values in strata]
         drawn = [random.choice(v, shape) for v, shape in zip(strata, shapes, strict=True)]
         return np.concatenate(drawn, axis=1)
 
     def _improvement_draws(self, pairs: Sequence[tuple[Array, Array]]) -> Array:
-        """The comparisons are made once; a replicate only counts how often each is drawn."""
+        """The pairs are compared once; a replicate only weights them by how often each is drawn."""
         random = np.random.default_rng(self.seed)
         total = np.zeros(self.replicates)
         for x, y in pairs:
@@ -126,11 +126,11 @@ class Bootstrap:
 
 
 def cvar(values: ArrayLike, level: float) -> float:
-    """The mean of the worst ``level`` share of the values (conditional value at risk).
+    """The mean of the worst fraction ``level`` of the values (conditional value at risk).
 
     With x₁ ≤ … ≤ xₙ it is Σ wᵢ xᵢ / (level·n), where wᵢ = min(1, max(0, level·n − (i − 1))):
-    the value on the border of the share counts in part. So it is continuous in ``level``,
-    the minimum for a level of at most 1/n, and the mean for level 1.
+    the value at the boundary counts in part. So it is continuous in ``level``, equal to the
+    minimum for a level of at most 1/n, and to the mean for level 1.
     """
     check_number("level", level, above=0, at_most=1)
     ordered = np.sort(_numbers(values))  # NaN comes last
@@ -140,7 +140,7 @@ def cvar(values: ArrayLike, level: float) -> float:
 
 
 def cvar_expression(values: pl.Expr, level: float) -> pl.Expr:
-    """The same of a group's values without nulls, for ``group_by(…).agg``; level is below 1."""
+    """:func:`cvar` for ``group_by(…).agg``, of values without nulls; the level is below 1."""
     ordered, share = values.sort(), level * pl.len()
     whole = share.floor().cast(pl.Int64)
     return (ordered.head(whole).sum() + (share - whole) * ordered.get(whole)) / share
@@ -149,7 +149,7 @@ def cvar_expression(values: pl.Expr, level: float) -> pl.Expr:
 def interquartile_mean(values: ArrayLike) -> float:
     """The mean without the lowest and the highest quarter.
 
-    Of n values the ⌊n/4⌋ lowest and the ⌊n/4⌋ highest are left out.
+    The ⌊n/4⌋ lowest and the ⌊n/4⌋ highest of n values are left out.
     """
     return float(_middle_means(_numbers(values)[None, :])[0])
 
@@ -163,15 +163,15 @@ def _middle_means(rows: Array) -> Array:
 
 
 def improvement_probability(x: ArrayLike, y: ArrayLike) -> float:
-    """The chance that a value of x exceeds one of y, ties counted half.
+    """The probability that a value of x exceeds one of y; ties count half.
 
-    This is Mann and Whitney's U divided by the number of pairs.
+    This is the Mann–Whitney U statistic divided by the number of pairs.
     """
     return float(_wins(_numbers(x), _numbers(y)).mean())
 
 
 def _wins(x: Array, y: Array) -> Array:
-    """1 where the row's value exceeds the column's, ½ where they are equal, NaN with NaN."""
+    """1 where the row's value exceeds the column's, ½ where they are equal, NaN if one is NaN."""
     left, right = x[:, None], y[None, :]
     unknown = np.isnan(left) | np.isnan(right)
     return np.where(unknown, math.nan, (left > right) + 0.5 * (left == right))

@@ -1,4 +1,4 @@
-"""Grids of shifts: axes as numbers, as ranges, or the paper's by name, all crossed."""
+"""Grids of shifts, the product of axes given as numbers, as ranges, or by a grid's name."""
 
 import functools
 import itertools
@@ -16,13 +16,13 @@ from mixedne.shifts.entries import Model
 from mixedne.shifts.registry import ATTACK, CUSTOM, check_distinct
 
 Values: TypeAlias = str | float | Iterable[float]
-"""What a caller may give for an axis."""
+"""Values of an axis as a caller may give them."""
 
 NamedFactors: TypeAlias = Mapping[str, float] | Iterable[tuple[str, float]]
 """Factors on bodies or geoms, by name."""
 
 Shifts: TypeAlias = Mapping[str, Any] | Iterable[tuple[str | Axis, Any]]
-"""By the name of an axis: values, or for an axis of one's own a ModelShift or KeywordShift."""
+"""Values by the name of an axis; for a custom axis, a ModelShift or KeywordShift."""
 
 NAMED_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     name: {entry.name: entry.grids[name] for entry in PARAMETERS.values() if name in entry.grids}
@@ -31,16 +31,16 @@ NAMED_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
 """The reference code's grids, by name and parameter."""
 
 BASIC = ("mass", "friction", "noise", "rho")
-"""The parameters that every table and every stored grid names, used or not."""
+"""The parameters that every table and every stored grid contains, used or not."""
 
 
 @dataclass(frozen=True)
 class ModelShift:
-    """An axis of one's own: a function that edits the task's MuJoCo model.
+    """A custom axis: a function that edits the task's MuJoCo model.
 
     ``shifts={"leg length": ModelShift(lengthen, [0.8, 1.0, 1.2])}``, where
-    ``lengthen(model, value)`` changes a nominal ``mujoco.MjModel`` in place. Shifts of the
-    registry come on top of what it does.
+    ``lengthen(model, value)`` changes a nominal ``mujoco.MjModel`` in place. Built-in shifts
+    are applied after it.
     """
 
     edit: Callable[[Model, float], None]
@@ -49,7 +49,7 @@ class ModelShift:
 
 @dataclass(frozen=True)
 class KeywordShift:
-    """An axis of one's own: a keyword argument of the task's Gymnasium environment.
+    """A custom axis: a keyword argument of the task's Gymnasium environment.
 
     ``shifts={"wind": KeywordShift("wind_power", [0.0, 5.0])}``.
     """
@@ -59,14 +59,14 @@ class KeywordShift:
 
 
 def episode_seed(seed: int, episode: int) -> int:
-    """The seed of an episode: with it, ``env.reset(seed=…)`` of Gymnasium starts the same."""
+    """The seed of an episode; Gymnasium's ``env.reset(seed=…)`` with it starts the same."""
     return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
 
 
 def grid_values(name: str | Axis, given: Values) -> tuple[float, ...]:
-    """The values of an axis from a number, several, or a text.
+    """The values of an axis from a number, several numbers, or a string.
 
-    A text is ``0.5,1,2``, or ``0.5:2:16`` (start:stop:count, with both ends), or a grid's name.
+    A string is ``0.5,1,2``, ``0.5:2:16`` (start:stop:count, both ends included), or a grid's name.
     """
     axis = Axis.parse(name)
     numbers: Iterable[Any]
@@ -102,15 +102,15 @@ def grid_values(name: str | Axis, given: Values) -> tuple[float, ...]:
 
 @dataclass(frozen=True, init=False)
 class Grid:
-    """What to evaluate: all axes crossed, so many episodes at every point."""
+    """What to evaluate: the product of all axes, and the number of episodes per point."""
 
     axes: tuple[tuple[Axis, tuple[float, ...]], ...]
-    """In the registry's order."""
+    """Axes with their values, in the order of the registry."""
     mass_mode: str
     episodes: int
     seed: int
     stochastic: bool
-    """Whether stochastic policies sample their actions; otherwise their mean acts."""
+    """Whether stochastic policies sample their actions instead of taking the mean."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Grid:
     ) -> None:
         """Values by axis, or by keyword for parameters of the whole model: ``Grid(mass=2)``.
 
-        ``body_masses`` and ``geom_frictions`` are factors on single parts, by name.
+        ``body_masses`` and ``geom_frictions`` are factors on single bodies and geoms, by name.
         """
         pairs = _pairs(shifts)
         pairs += [(f"mass[{body}]", factor) for body, factor in _pairs(body_masses)]
@@ -134,7 +134,7 @@ class Grid:
         pairs += [(name.replace("_", "-"), x) for name, x in named.items() if x is not None]
         given = [_read_axis(name, values) for name, values in pairs]
         check_distinct(axis for axis, _ in given)
-        # An axis that holds the nominal number alone is none, unless a single task's.
+        # An axis with only the nominal value is dropped, unless it belongs to a single task.
         kept = [(a, x) for a, x in given if x != (a.nominal,) or a.entry.keyword is not None]
         fields = {
             "axes": tuple(sorted(kept, key=lambda pair: pair[0].order)),
@@ -156,7 +156,7 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """The number of its points, which need not be made for it."""
+        """The number of points, computed without creating them."""
         return math.prod(len(values) for _, values in self.axes)
 
     def shifts(self) -> list[Shift]:
@@ -165,7 +165,7 @@ class Grid:
 
     @property
     def columns(self) -> list[Axis]:
-        """The axes that a table of this grid has columns for."""
+        """The axes that have columns in a table of this grid."""
         used = {axis for axis, _ in self.axes}
         return sorted({*used, *map(Axis, BASIC)}, key=lambda axis: axis.order)
 
@@ -176,7 +176,7 @@ class Grid:
         return {"shifts": self.axes, **{name: getattr(self, name) for name in names}}
 
     def to_json(self) -> dict[str, Any]:
-        """The grid as plain data; the key ``shifts`` is there only if it holds something."""
+        """The grid as plain data; the key ``shifts`` is omitted if it is empty."""
         values = {str(axis): values for axis, values in self.axes}
         document: dict[str, Any] = {
             name: values.pop(name, None if name == "rho" else (PARAMETERS[name].nominal,))
@@ -188,10 +188,10 @@ class Grid:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """The grid that :meth:`to_json` described, now or in an older version."""
+        """The grid from the output of :meth:`to_json`, of this or an older version."""
         given = dict(document)
         if [*(given.get("friction") or ())] == [PARAMETERS["friction"].nominal]:
-            del given["friction"]  # it must not stand in the way of sliding friction
+            del given["friction"]  # it would conflict with sliding friction
         return cls(**given)
 
 

@@ -1,8 +1,8 @@
-"""Policies from anywhere: run folders, Python callables, ONNX and Stable-Baselines3 files.
+"""Policies from run folders, Python callables, ONNX files and Stable-Baselines3 files.
 
-What is evaluated is a :class:`PolicyHandle`: something that acts, with what is known of its
-training, which becomes columns of the table. In a :class:`PolicyBatch` policies are at work: one
-call a step for each, whatever the number of worlds.
+A :class:`PolicyHandle` is a policy to be evaluated, with what is known about its training, which
+becomes columns of the table. A :class:`PolicyBatch` runs policies in many worlds, with one call
+per policy and step.
 """
 
 import contextlib
@@ -41,28 +41,28 @@ class PolicyHandle:
     """A policy to be evaluated."""
 
     name: str
-    """The column ``run``."""
+    """The policy's name, the value of the column ``run``."""
     act: Callable[..., NDArray[np.floating]]
     """observations (n, d) → actions (n, k), in the task's own units."""
     provenance: dict[str, Any] = field(default_factory=dict)
     task: str | None = None
-    """The task that it was trained for, where that is known."""
+    """The task that the policy was trained for, if known."""
     sizes: tuple[int, int] | None = None
-    """Numbers of observations and actions, where they are known."""
+    """Dimensions of observations and actions, if known."""
     fingerprint: str | None = None
-    """Hash of the files; None for callables, whose evaluation cannot be resumed."""
+    """Hash of the policy's files; None for callables, whose evaluation cannot be resumed."""
     path: Path | None = None
-    """The run folder or file that it came from."""
+    """The run folder or file that the policy was loaded from."""
     opponent: Policy | None = None
-    """The adversary of its run, where the task is a game of two."""
+    """The adversary of the policy's run, if the task is a two-player game."""
 
     @property
     def label(self) -> str | None:
-        """The column ``policy``: tells a run's policies apart after it was trained anew."""
+        """The value of the column ``policy``, which changes when a run is trained again."""
         return None if self.fingerprint is None else self.fingerprint[:16]
 
     def acting(self, *, stochastic: bool) -> str | None:
-        """The column ``acting``: what acts, where that is known."""
+        """The value of the column ``acting``: how actions are chosen, if known."""
         if isinstance(self.act, Policy):
             return "stochastic" if stochastic and self.act.is_stochastic else "mean"
         return None if self.fingerprint is None else "mean"
@@ -71,13 +71,12 @@ class PolicyHandle:
 def find_policies(
     what: Any, *, at: str | int = "last", trust_pickle: bool = False
 ) -> list[PolicyHandle]:
-    """Sources from one policy, several, or a dictionary of them by name.
+    """Handles for one policy, several, or a dictionary of policies by name.
 
-    A policy is a path, what ``train`` returned, a :class:`Policy`, a Stable-Baselines3 model or
-    anything with its ``predict``, or any callable. ``at`` chooses among the policies of
-    run folders: the ``"last"``, the ``"best"``, or that of a step. Stable-Baselines3 files hold
-    pickles, which run code of their maker's choice when loaded; they are refused without
-    ``trust_pickle``.
+    A policy is a path, a run returned by ``train``, a :class:`Policy`, a Stable-Baselines3 model
+    or anything with the same ``predict``, or any callable. ``at`` selects a policy of a run
+    folder: the ``"last"``, the ``"best"``, or that of a step. Stable-Baselines3 files contain
+    pickles, which can run arbitrary code when loaded; they are refused without ``trust_pickle``.
     """
     many = isinstance(what, Mapping | Sequence) and not isinstance(what, str)
     given = what.values() if isinstance(what, Mapping) else what if many else [what]
@@ -111,7 +110,7 @@ def find_policy(what: Any, *, at: str | int = "last", trust_pickle: bool = False
 
 
 def _with_distinct_names(handles: list[PolicyHandle]) -> list[PolicyHandle]:
-    """Rows are told apart by ``run``: lengthen equal names by their folders, or number them."""
+    """Make names unique, since ``run`` identifies rows: add folders to equal names, or numbers."""
     given = [handle.name for handle in handles]
     names = list(given)
     for i, handle in enumerate(handles):
@@ -154,11 +153,11 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
     )
     if _hash_files(policy_files(path)) == before:
         return handle
-    return _from_path(path, trust_pickle)  # a run in training has replaced them meanwhile
+    return _from_path(path, trust_pickle)  # a run in training has replaced them in the meantime
 
 
 def _from_zoo(path: Path) -> PolicyHandle:
-    """A policy of the zoo: it has no folder that results could go to."""
+    """A policy of the zoo; it has no run folder for results."""
     file, entry = zoo_entry(path)
     own = {name: entry.get(name) for name in PROVENANCE}
     return replace(find_policy(file), provenance=as_provenance(own), path=None)
@@ -170,13 +169,13 @@ def _sizes(policy: Policy) -> tuple[int, int]:
 
 def _hash_files(files: Iterable[Path]) -> str:
     whole = ((file.suffix, file.read_bytes()) for file in files if file.is_file())
-    # White space at the end of a description, as editors leave it, makes no other policy.
+    # Trailing white space in the description, as editors leave it, does not change the policy.
     told = (text.rstrip() + b"\n" if kind == ".json" else text for kind, text in whole)
     return hashlib.sha256(b"".join(told)).hexdigest()
 
 
 def _from_onnx(path: Path) -> PolicyHandle:
-    """An ONNX policy; one that this package exported knows its task and its training."""
+    """An ONNX policy; files exported by this package include their task and training."""
     policy = load_onnx(path)
     try:
         provenance = as_provenance(policy.training)
@@ -194,7 +193,7 @@ def _from_onnx(path: Path) -> PolicyHandle:
 
 
 def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
-    """A Stable-Baselines3 policy; its mean acts, one observation at a time, as there."""
+    """A Stable-Baselines3 policy, deterministic and one observation at a time, as there."""
     if not trust_pickle:
         raise InvalidInputError(
             f"{path} is a Stable-Baselines3 file, which can run any code when it is loaded: "
@@ -205,14 +204,14 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
     stable_baselines3 = optional_import("stable_baselines3", words)
     try:
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
-    except Exception as error:  # whatever a strange file makes the loader raise
+    except Exception as error:  # a malformed file can make the loader raise anything
         raise InvalidInputError(f"{path} cannot be loaded: {first_line(error)}") from None
     fingerprint = _hash_files([path])
     return replace(_from_model(model), name=readable(path.stem), fingerprint=fingerprint, path=path)
 
 
 def _from_model(model: Any) -> PolicyHandle:
-    """A model of Stable-Baselines3, or anything that predicts like one: its mean acts."""
+    """A Stable-Baselines3 model, or anything with its ``predict``, acting deterministically."""
     kind = type(model)
     spaces = (getattr(model, f"{name}_space", None) for name in ("observation", "action"))
     shapes: list[Any] = [getattr(space, "shape", None) for space in spaces]
@@ -229,7 +228,7 @@ def _from_model(model: Any) -> PolicyHandle:
     def act_once(observation: NDArray[np.float64]) -> Any:
         seen = observation if normaliser is None else normaliser.normalize_obs(observation)
         given = predict(seen, **options)
-        return given[0] if isinstance(given, tuple) else given  # beside a recurrent state
+        return given[0] if isinstance(given, tuple) else given  # with a recurrent state
 
     def act(observations: NDArray[np.float64]) -> NDArray[np.floating]:
         # Row by row: a batch would differ in the last bits from what Stable-Baselines3 does.
@@ -254,7 +253,7 @@ def _from_model(model: Any) -> PolicyHandle:
 
 
 def _stable_baselines_algorithm(path: Path) -> str:
-    """Which algorithm's ``load`` reads the file; told from plain text in it."""
+    """The algorithm whose ``load`` reads the file, determined from plain text in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             data = json.loads(archive.read("data"))
@@ -271,10 +270,10 @@ def _stable_baselines_algorithm(path: Path) -> str:
 
 
 def one_blas_thread(handles: Sequence[PolicyHandle]) -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread while policies from elsewhere act.
+    """Limit BLAS to one thread while external policies act.
 
-    Their products are small, and the threads of BLAS would wait actively for each other and for
-    cores that the physics needs. This package's own policies are as fast either way.
+    Their matrix products are small, and BLAS threads would busy-wait for each other on cores that
+    the physics needs. For this package's own policies it makes no difference.
     """
     if all(isinstance(handle.act, Policy) for handle in handles):
         return nullcontext()
@@ -282,7 +281,7 @@ def one_blas_thread(handles: Sequence[PolicyHandle]) -> AbstractContextManager[A
 
 
 class PolicyBatch:
-    """The policies of a chunk: each gets one call a step, with all of its worlds."""
+    """The policies of a chunk; each is called once per step, with all of its worlds."""
 
     def __init__(
         self,
@@ -293,10 +292,10 @@ class PolicyBatch:
         action_size: int,
         stochastic: bool,
     ) -> None:
-        """``of_world`` and ``seeds`` hold each world's policy and episode seed."""
+        """``of_world`` and ``seeds`` hold each world's policy index and episode seed."""
         self._handles, self._of_world = handles, np.asarray(of_world)
         self._task, self._action_size = task, action_size
-        # Each world's own normals: they depend on its episode's seed and the step alone.
+        # Each world has its own normals, which depend only on its episode's seed and the step.
         generators = [episode_generator(seed, POLICY) for seed in seeds if stochastic]
         normal = np.random.Generator.standard_normal
         self._stream = DrawStream(generators, action_size, normal) if stochastic else None
@@ -304,7 +303,7 @@ class PolicyBatch:
     def act(
         self, active: NDArray[np.intp], observations: NDArray[np.float64]
     ) -> NDArray[np.floating]:
-        """Actions for the active worlds; to be called once per step."""
+        """Actions for the active worlds; must be called once per step."""
         noise = None if self._stream is None else self._stream.draw(active)
         if len(self._handles) == 1:
             return self._ask(self._handles[0], observations, noise)
@@ -331,7 +330,7 @@ class PolicyBatch:
             given = policy(observations)
         try:
             actions = np.asarray(given)
-        except ValueError:  # ragged lists have no shape that would fit
+        except ValueError:  # ragged lists have no valid shape
             actions = np.empty(0, object)
         expected = (len(observations), self._action_size)
         if actions.shape != expected or actions.dtype.kind not in "fiu":

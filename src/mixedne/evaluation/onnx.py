@@ -1,9 +1,9 @@
-"""ONNX policies: a model from anywhere that gives actions (n, k) for observations (n, d).
+"""ONNX policies: models that map observations (n, d) to actions (n, k).
 
-The file is checked first (:mod:`~mixedne.evaluation.onnx_checks`); then onnxruntime acts, on one
-thread, one observation at a time: an action does not depend, to the last bit, on what else is in
-a batch. A file that this package exported (:mod:`mixedne.exports`) also says its task and how it
-was trained, in metadata under the names below.
+The file is checked first (:mod:`~mixedne.evaluation.onnx_checks`); then onnxruntime runs it on one
+thread, one observation at a time, so that an action does not depend, bit for bit, on the rest of
+the batch. A file exported by this package (:mod:`mixedne.exports`) also has metadata, under the
+names below, about its task and how it was trained.
 """
 
 import hashlib
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 FORMAT, TASK, TRAINING = "mixedne.format_version", "mixedne.task", "mixedne.training"
-"""Metadata: its version, the task's name, and a JSON object with what is known of the training."""
+"""Metadata keys: its version, the task's name, and a JSON object about the training."""
 
 FORMAT_VERSION = "1"
-"""Of the metadata; a reader refuses others."""
+"""Version of the metadata; other versions are refused."""
 
 
 class OnnxPolicy:
-    """A model that acts: ``policy(observations (n, d)) -> actions (n, k)``."""
+    """An ONNX model as a policy: ``policy(observations (n, d)) -> actions (n, k)``."""
 
     def __init__(self, content: bytes) -> None:
-        """Refuse content that is not a policy; an error says what is wrong with *it*."""
+        """Check and load a file's content; errors are phrased as statements about the file."""
         self.fingerprint = hashlib.sha256(content).hexdigest()
         model = _parse(content)
         self.sizes = check_model(model)
-        """Numbers of observations and actions."""
+        """Dimensions of observations and actions."""
         self.task, self.training = _read_metadata(model)
         del model.metadata_props[:]
         try:
@@ -58,7 +58,7 @@ class OnnxPolicy:
 
 
 def load_onnx(path: Path) -> OnnxPolicy:
-    """The policy in a file; whatever is wrong with it is refused in one sentence."""
+    """Load the policy in a file; raises ``InvalidInputError`` if anything is wrong with it."""
     require_onnx()
     try:
         size = path.stat().st_size
@@ -72,13 +72,13 @@ def load_onnx(path: Path) -> OnnxPolicy:
 
 
 def require_onnx() -> None:
-    """Refuse to go on without the packages that ONNX files need."""
+    """Raise unless the packages for ONNX files are installed."""
     for name in ("onnx", "onnxruntime"):
         optional_import(name, "ONNX files need the extra: pip install 'mixedne[onnx]'")
 
 
 def make_session(model: "ModelProto") -> Any:
-    """A model on one thread of the processor, in onnxruntime, which keeps its warnings."""
+    """An onnxruntime session on one CPU thread, without warnings."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -101,12 +101,12 @@ def _parse(content: bytes) -> "ModelProto":
 
 
 def _read_metadata(model: "ModelProto") -> tuple[str | None, dict[str, Any]]:
-    """The task and the training of a policy that this package exported; of others, nothing."""
+    """Task and training of a policy that this package exported; empty for others."""
     said: dict[str, Any] = {entry.key: entry.value for entry in model.metadata_props}
     version, task = said.get(FORMAT, FORMAT_VERSION), said.get(TASK)
     if version != FORMAT_VERSION:
         raise InvalidInputError(f"its {FORMAT} must be {FORMAT_VERSION}, not {version[:40]!r}")
-    if not isinstance(task, str | None):  # protobuf gives bytes where they are no text
+    if not isinstance(task, str | None):  # protobuf returns bytes if they are not valid text
         raise InvalidInputError(f"its {TASK} must be text, not {task!r}")
     try:
         training = parse_json(said.get(TRAINING, "{}"))

@@ -1,12 +1,11 @@
-"""What an ONNX file must be before onnxruntime sees it: a small function of one observation.
+"""Checks of an ONNX file before onnxruntime loads it: it must be a small feed-forward function.
 
-A file of a stranger's may name any operator, declare any size, hold a program that never ends or
-point to other files; some operators even end the process (the least integer divided by −1). So
-what is allowed is listed, and the rest refused: operators of feed-forward networks, each in one
-of ONNX's own operator sets; no other files, no graphs inside of graphs; shapes that are known
-beforehand for a single observation, and a bounded number of numbers and multiplications. That the
-policy acts on one observation at a time is written into the model, so that what runs is what was
-checked.
+An untrusted file may use any operator, declare any size, contain a program that never ends or
+refer to other files; some operators can even crash the process (the smallest integer divided by
+−1). So there is a list of what is allowed, and the rest is refused: operators of feed-forward
+networks from ONNX's own operator sets; no external files and no subgraphs; static shapes for a
+single observation; and a bounded number of elements and multiplications. The batch size of one is
+written into the model, so that what runs is what was checked.
 """
 
 import functools
@@ -20,25 +19,25 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
 
 MAX_BYTES = 100 * 10**6
-"""Of a file; larger ones are not read."""
+"""Maximum size of a file."""
 
 MAX_NODES = 20_000
-"""A thousand layers with layer norm have 12 000."""
+"""Maximum number of nodes; a thousand layers with layer norm have 12 000."""
 
 MAX_ELEMENTS = 10**6
-"""Of anything that is computed from one observation."""
+"""Maximum number of elements of any value that is computed from one observation."""
 
 MAX_RANK = 8
-"""Dimensions of a tensor."""
+"""Maximum number of dimensions of a tensor."""
 
 MAX_INDICES = 1000
-"""Numbers of a tensor that others' shapes may follow from."""
+"""Maximum number of elements of an integer tensor that determines shapes."""
 
 MAX_WORK = 10**9
-"""Multiplications and other steps for one observation, about a second's."""
+"""Maximum number of operations for one observation, about a second's worth."""
 
 SUBGRAPHS = frozenset(("If", "Loop", "Scan", "SequenceMap"))
-"""Operators that hold graphs of their own."""
+"""Operators that contain subgraphs."""
 
 PLUMBING = frozenset((
     "Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand", "Flatten",
@@ -46,7 +45,7 @@ PLUMBING = frozenset((
     "Mul", "Not", "Or", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Sub", "Tile",
     "Transpose", "Unsqueeze", "Where", "Xor",
 ))  # fmt: skip
-"""Operators that may also work on whole numbers: they make shapes and indices."""
+"""Operators that are also allowed on integers, for shapes and indices."""
 
 ARITHMETIC = frozenset((
     "Abs", "Ceil", "Celu", "Clip", "Cos", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu", "Gemm",
@@ -56,15 +55,15 @@ ARITHMETIC = frozenset((
     "Sigmoid", "Sign", "Sin", "Softmax", "Softplus", "Softsign", "Sqrt", "Sum", "Swish", "Tanh",
     "ThresholdedRelu",
 ))  # fmt: skip
-"""Operators that may work on floats alone. Whole numbers can end the process in some of them."""
+"""Operators that are allowed on floats only: some of them can crash the process on integers."""
 
 FLOATS = {"float": ("float_data", 4), "double": ("double_data", 8)}
 TYPES = FLOATS | {"int32": ("int32_data", 4), "int64": ("int64_data", 8), "bool": ("int32_data", 1)}
-"""The types of numbers: the field that holds them if ``raw_data`` does not, and their bytes."""
+"""Allowed element types: the field that holds them if ``raw_data`` does not, and their size."""
 
 
 def check_model(model: "ModelProto") -> tuple[int, int]:
-    """Refuse what must not run; fix the batch at one; return the sizes of input and output."""
+    """Check a model and fix its batch size at one; return the sizes of input and output."""
     import onnx
 
     graph = model.graph
@@ -85,12 +84,12 @@ def check_model(model: "ModelProto") -> tuple[int, int]:
         onnx.checker.check_model(model)
         del graph.value_info[:]
         target.type.tensor_type.shape.Clear()
-        for _ in range(2):  # without names, no size that the file declares can be trusted
+        for _ in range(2):  # of unknown size: declared sizes cannot be trusted
             target.type.tensor_type.shape.dim.add()
         values = _infer(model, source)
     except InvalidInputError:
         raise
-    except Exception as error:  # whatever a strange model makes the checker raise
+    except Exception as error:  # a malformed model can make the checker raise anything
         raise InvalidInputError(f"it is no valid ONNX model: {plain(error)}") from None
     _check_work(graph, values)
     kind, shape = values.get(target.name, (0, ()))
@@ -103,7 +102,7 @@ def check_model(model: "ModelProto") -> tuple[int, int]:
 
 
 def plain(error: Exception) -> str:
-    """What an error says, in one line without control characters, which may be the file's."""
+    """An error's message in one line, without control characters, which may come from the file."""
     return "".join(c if c.isprintable() else "?" for c in first_line(error)[:300])
 
 
@@ -125,14 +124,14 @@ def _check_nodes(graph: "GraphProto") -> None:
                 raise InvalidInputError("a node must not hold a graph of its own")
             if attribute.HasField("sparse_tensor") or attribute.sparse_tensors:
                 raise InvalidInputError("sparse tensors are not supported")
-            # Readers of a model cut larger numbers in different ways. Ends of slices may be large.
+            # Implementations truncate larger numbers differently. Ends of slices may be large.
             numbers = (attribute.i, *attribute.ints)
             if node.op_type not in ("Constant", "Slice") and max(map(abs, numbers)) >= 2**31:
                 raise InvalidInputError(f"an attribute of {node.op_type} must be below 2^31")
 
 
 def _check_tensors(graph: "GraphProto") -> None:
-    """The numbers must be in the file, as many as are declared."""
+    """Check that the file contains as many numbers as its tensors declare."""
     if graph.sparse_initializer:
         raise InvalidInputError("sparse tensors are not supported")
     for tensor in _tensors(graph):
@@ -160,7 +159,7 @@ def _tensors(graph: "GraphProto") -> "Iterator[TensorProto]":
 
 
 def _ends(graph: "GraphProto") -> "tuple[ValueInfoProto, ValueInfoProto]":
-    """The one input and the one output; older files list their weights as inputs too."""
+    """The single input and the single output; older files also list weights as inputs."""
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     if len(inputs) != 1 or len(graph.output) != 1:
@@ -177,7 +176,7 @@ def _names(values: "Iterable[ValueInfoProto]") -> str:
 
 
 def _fix_batch(value: "ValueInfoProto") -> int:
-    """Let the input be a single observation; return its size."""
+    """Set the batch size of the input to one; return the size of an observation."""
     tensor = value.type.tensor_type
     dims = [(d.dim_value, d.WhichOneof("value") == "dim_value") for d in tensor.shape.dim]
     if _type_name(tensor.elem_type) not in FLOATS or len(dims) != 2:
@@ -200,8 +199,8 @@ def _fix_batch(value: "ValueInfoProto") -> int:
 def _infer(model: "ModelProto", source: "ValueInfoProto") -> dict[str, tuple[int, tuple[int, ...]]]:
     """Type and shape of every value, node by node.
 
-    ``infer_shapes``, which takes the whole model, may run without end where a shape is huge. Here
-    nothing follows from a value before its size has been checked.
+    ``infer_shapes`` on the whole model may never end if a shape is huge. Here the size of a value
+    is checked before it is used.
     """
     from onnx import defs, helper
     from onnx.shape_inference import infer_node_outputs
@@ -268,7 +267,7 @@ def _check_type(name: str, number: int) -> None:
 
 
 def _count(shape: Iterable[int], at_most: int = MAX_BYTES) -> int:
-    """The number of elements; a shape is refused that has none, or too many."""
+    """The number of elements of a shape; raises if there are none, or too many."""
     dims = tuple(shape)
     if len(dims) > MAX_RANK:
         raise InvalidInputError(f"a tensor has at most {MAX_RANK} dimensions, not {len(dims)}")

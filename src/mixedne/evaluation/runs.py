@@ -1,7 +1,7 @@
-"""Run folders as a reader meets them: which policies there are, and what is known of them.
+"""Reading run folders: which policies there are, and how they were trained.
 
-The last policy lies in the folder itself, the best one in ``best/``, and those of earlier
-checkpoints, where they are kept, in ``policies/step-…/``.
+The last policy is in the folder itself, the best one in ``best/``, and those of earlier
+checkpoints, if they are kept, in ``policies/step-…/``.
 """
 
 import contextlib
@@ -27,31 +27,31 @@ PROVENANCE = {
     "train_seed": int,
     "steps": int,
 }
-"""Columns that say how a policy was trained; null where it is not known."""
+"""Columns about how a policy was trained; null if unknown."""
 
 BEST, KEPT = "best", "policies"
-"""The folders of a run with its best policy, and with those of earlier checkpoints."""
+"""Subfolders of a run for its best policy, and for those of earlier checkpoints."""
 
 
 def kept_name(step: int) -> str:
-    """The name of the folder for the policies of a step, below ``KEPT``."""
+    """The name of the subfolder of ``KEPT`` for the policies of a step."""
     return f"step-{step:012d}"
 
 
 def kept_folders(run: Path) -> dict[int, Path]:
-    """The folders below ``KEPT`` by step, the oldest first, with or without policies in them."""
+    """The subfolders of ``KEPT`` by step, the oldest first, with or without policies in them."""
     found = {int(path.name[5:]): path for path in (run / KEPT).glob(f"step-{'[0-9]' * 12}")}
     return dict(sorted(found.items()))
 
 
 def kept_steps(run: Path) -> dict[int, Path]:
-    """The folders of the policies that are kept, by step, the oldest first."""
+    """The folders of the kept policies, by step, the oldest first."""
     folders = kept_folders(run).items()
     return {step: path for step, path in folders if (path / "policy.safetensors").is_file()}
 
 
 def policy_folder(run: Path, at: str | int) -> Path:
-    """Where the policy of a run is: the ``last``, the ``best``, or that of a step."""
+    """The folder of a run's policy: the ``last``, the ``best``, or that of a step."""
     if at == "last":
         if is_run(run) and not any(run.glob("policy.*")):
             raise InvalidInputError(
@@ -83,18 +83,18 @@ def policy_folder(run: Path, at: str | int) -> Path:
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run (or of a case study), also if one of the files is lost."""
+    """Whether a folder is that of a run (or a case study), even if one of its files is missing."""
     return (path / "config.json").exists() or (path / "metrics.jsonl").exists()
 
 
 def last_step(run: Path) -> int | None:
-    """The step of a run's last checkpoint; None where it has none, as runs from elsewhere."""
+    """The step of a run's last checkpoint; None if it has none, as runs of other programs."""
     steps = (re.fullmatch(r"step-(\d{12,})", path.stem) for path in run.glob("checkpoint/step-*"))
     return max((int(step[1]) for step in steps if step), default=None)
 
 
 def run_of(path: Path) -> tuple[Path | None, str]:
-    """The run that a policy's folder belongs to, and what the policy is called there."""
+    """The run that a policy's folder belongs to, and the policy's name there."""
     path = path.resolve()
     if is_run(path):
         return path, path.name
@@ -122,7 +122,7 @@ def read_provenance(run: Path, folder: Path) -> dict[str, Any]:
 
 
 def as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of ``PROVENANCE`` in their types; None for those that are not said."""
+    """The values of ``PROVENANCE`` in their types; None for missing ones."""
     return {
         name: None if said.get(name) is None else kind(said[name])
         for name, kind in PROVENANCE.items()
@@ -130,10 +130,10 @@ def as_provenance(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
-    """After how many steps a run had the policy in this folder."""
+    """The number of training steps of the policy in this folder."""
     if (saved := saved_step(folder)) is not None:
         return saved
-    # Policies of older versions do not say it.
+    # Policies of older versions do not store it.
     if folder.resolve() == run:
         step = last_step(run)
         with contextlib.suppress(InvalidInputError), warnings.catch_warnings():
@@ -143,7 +143,7 @@ def _trained_steps(run: Path, folder: Path, planned: Any) -> Any:
         return planned if step is None else step
     if folder.name == BEST:
         said, policy = read_json(folder / "best.json", warn=False), folder / "policy.safetensors"
-        # Another one's, if a kill came between the two.
+        # It may belong to another policy, if the process was killed in between.
         is_other = said.get("safetensors_sha256") not in (None, digest(policy))
         return None if is_other else said.get("step")
     return int(folder.name[5:])

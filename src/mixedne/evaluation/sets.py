@@ -1,4 +1,4 @@
-"""Evaluation on uncertainty sets: their grids crossed with other axes, and what is said of them."""
+"""Evaluation on uncertainty sets: their grids crossed with other axes, and warnings about them."""
 
 import warnings
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from mixedne.tasks.sets import set_faults
 
 
 class SetWarning(UserWarning):
-    """Something to know of an uncertainty set before its scores are compared."""
+    """Something to know about an uncertainty set before comparing its scores."""
 
 
 def cross_set(
     grid: Grid, name: str | Path, task: str, points: int | None = None, ends: str | None = None
 ) -> Grid:
-    """The grid crossed with that of a set for a task."""
+    """The product of a grid with that of a set for a task."""
     found = find_set(name)
     axes = found.grid(resolve_task(task).id, points, ends)
     given = {(axis.parameter, axis.target): axis for axis, _ in grid.axes}
@@ -33,14 +33,14 @@ def cross_set(
 def add_set(
     grid: Grid, name: str | Path, task: str, points: int | None = None, ends: str | None = None
 ) -> Grid:
-    """The same; says what must be known of the set."""
+    """:func:`cross_set`, with warnings about the set's known faults."""
     crossed = cross_set(grid, name, task, points, ends)
     _warn(name, task, points, ends)
     return crossed
 
 
 def warn_of_sets(words: Iterable[str], task: str) -> None:
-    """Say what must be known of the sets that ship among these words; intervals have no faults."""
+    """Warn about known faults of the included sets among these words, which may be intervals."""
     for word in words:
         if word in named_sets():
             _warn(word, task)

@@ -1,18 +1,18 @@
 """Summaries of an evaluation table: per shift, over the grid, over seeds and over tasks.
 
-The table has one row per episode. Training seeds are the independent repetitions, episodes
-are not: they are averaged within a training seed first, and every interval is over seeds.
+The table has one row per episode. Training seeds are independent repetitions, episodes are
+not: they are averaged within a training seed first, and every interval is over seeds.
 
     episodes → seed_means → shift_summary                    per shift, over seeds
                           → grid_scores → grid_summary       over the grid, over seeds
                                         → normalise → score_summary, improvement     over tasks
 
-These are made of three steps that reports and commands use by themselves: :func:`over_episodes`,
-:func:`over_shifts` and :func:`over_seeds`. :func:`nominal_returns` is what a search chooses by.
+They consist of three steps that reports and commands also use directly: :func:`over_episodes`,
+:func:`over_shifts` and :func:`over_seeds`. A search selects by :func:`nominal_returns`.
 
-An episode whose return is null, NaN or infinite is invalid. It is counted, and every number
-that it enters is NaN: a policy that broke the simulator must not look better for it. Rows can
-come in any order, and the result for one group does not depend on the others in the table.
+An episode whose return is null, NaN or infinite is invalid. It is counted, and makes every
+statistic that includes it NaN: a policy must not look better for breaking the simulator. Rows
+can be in any order, and the result for one group does not depend on the others in the table.
 """
 
 import math
@@ -26,23 +26,23 @@ from mixedne.evaluation.estimators import Array, Bootstrap, Estimate, Student, c
 from mixedne.shifts import is_nominal, shift_axes
 
 TASK = ("task", "task_version")
-"""The columns that name a task."""
+"""The columns that identify a task."""
 
 METHOD = ("agent", "solver", "formulation", "delta", "strength", "preset")
-"""The columns that name a method; its runs on a task differ by training seed alone."""
+"""The columns that identify a method; its runs on a task differ only in their training seed."""
 
 SEED = "train_seed"
-"""The column that tells the runs of one method on one task apart."""
+"""The column that distinguishes the runs of one method on one task."""
 
 LEVEL = 0.1
-"""The share of the worst values whose mean is the CVaR."""
+"""The level of the CVaR: the fraction of worst values that it averages."""
 
 MEASURES = ("worst_return", "mean_return", "cvar_return")
-"""What :func:`over_episodes` and :func:`over_shifts` say about one run."""
+"""The statistics of one run in :func:`over_episodes` and :func:`over_shifts`."""
 
 
 def shift_columns(columns: Iterable[str]) -> list[str]:
-    """The columns that name a shift, and whether a policy's mean acted in it or a sample.
+    """The columns that identify a shift, including whether actions were sampled.
 
     The distinct shifts of a task are its grid.
     """
@@ -52,7 +52,7 @@ def shift_columns(columns: Iterable[str]) -> list[str]:
 
 
 def fill_nominal(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the nominal number in place of null, in tasks that have such a shift."""
+    """The table with nulls replaced by the nominal value, in tasks that have such a shift."""
     return table.with_columns(
         pl.col(name).fill_null(pl.when(pl.col(name).is_not_null().any().over("task")).then(nominal))
         for name, nominal in ((str(axis), axis.nominal) for axis in shift_axes(table.columns))
@@ -63,9 +63,10 @@ def fill_nominal(table: pl.DataFrame) -> pl.DataFrame:
 def nominal_returns(
     table: pl.DataFrame, key: Sequence[str], episode_seeds: Sequence[int] | None = None
 ) -> pl.DataFrame:
-    """Mean return of each run in the nominal world, acting by its mean; a search chooses by it.
+    """Mean return of each run in the nominal world, acting by its mean; used by searches.
 
-    The columns ``key`` name a run. Episodes with these seeds count, each once, or all of them.
+    The columns ``key`` identify a run. Only episodes with ``episode_seeds`` count, each once, or
+    all episodes by default.
     """
     rows = table.filter(is_nominal(table.columns), pl.col("acting") == "mean")
     if episode_seeds is not None:
@@ -75,7 +76,7 @@ def nominal_returns(
 
 
 def over_episodes(table: pl.DataFrame, key: Sequence[str], *more: pl.Expr) -> pl.DataFrame:
-    """One row per value of the key: episodes, invalid ones, and statistics of their returns.
+    """One row per value of the key: counts of all and invalid episodes, statistics of returns.
 
     ``more`` are further aggregations.
     """
@@ -102,7 +103,7 @@ def over_episodes(table: pl.DataFrame, key: Sequence[str], *more: pl.Expr) -> pl
 def over_shifts(
     means: pl.DataFrame, key: Sequence[str], *, value: str = "mean_return", level: float = LEVEL
 ) -> pl.DataFrame:
-    """One row per value of the key: :data:`MEASURES` of its mean returns at its shifts."""
+    """One row per value of the key: :data:`MEASURES` over the mean returns of its shifts."""
     groups = means.group_by(key, maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("shifts"), *_sums(means), pl.col(value).alias("values")
     )
@@ -122,7 +123,7 @@ def over_seeds(
 ) -> pl.DataFrame:
     """One row per value of the key: the number of rows, and each measure's mean over them.
 
-    ``…_low`` and ``…_high`` bound its interval, null for one row alone.
+    ``…_low`` and ``…_high`` bound its confidence interval; they are null for a single row.
     """
     groups = frame.group_by(key, maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("seeds"), *_sums(frame), pl.col(*measures)
@@ -148,14 +149,14 @@ def over_seeds(
 
 
 def estimate_columns(name: str, estimates: Iterable[Estimate]) -> list[pl.Series]:
-    """The columns of a number and of its interval's bounds."""
+    """Three columns: the estimates and the bounds of their intervals."""
     names = (name, f"{name}_low", f"{name}_high")
     rows = list(estimates)
     return list(pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row"))
 
 
 def _sums(frame: pl.DataFrame) -> list[pl.Expr]:
-    """The numbers of episodes, summed where the frame has them."""
+    """Sums of the columns that count episodes, if the frame has them."""
     counted = ("episodes", "invalid_episodes")
     return [pl.col(name).sum() for name in counted if name in frame.columns]
 
@@ -163,8 +164,8 @@ def _sums(frame: pl.DataFrame) -> list[pl.Expr]:
 def seed_means(table: pl.DataFrame, *, method: Sequence[str] = METHOD) -> pl.DataFrame:
     """One row per task, method, training seed and shift: the mean return of its episodes.
 
-    A training seed must stand for one run after one number of steps. If it does not, filter
-    the table, or add ``run`` or ``steps`` to the columns that name a method.
+    A training seed must identify one run after one number of steps. If it does not, filter
+    the table, or add ``run`` or ``steps`` to the columns ``method``.
     """
     shift = shift_columns(table.columns)
     key = [*TASK, *method, SEED]
@@ -181,7 +182,7 @@ def seed_means(table: pl.DataFrame, *, method: Sequence[str] = METHOD) -> pl.Dat
         raise InvalidInputError(
             "the table holds episodes twice: the same training seed, shift and episode_seed"
         )
-    # Sorted, so that sums do not depend on the order of the rows.
+    # Sort, so that sums do not depend on the order of the rows.
     means = over_episodes(table.sort([*key, *shift, "return"]), [*key, *shift])
     return means.select(*key, *shift, "episodes", "invalid_episodes", "mean_return")
 
@@ -194,7 +195,8 @@ def shift_summary(
 ) -> pl.DataFrame:
     """One row per task, method and shift: the mean return over training seeds.
 
-    ``mean_return_low`` and ``mean_return_high`` bound its interval, null for a single seed.
+    ``mean_return_low`` and ``mean_return_high`` bound its confidence interval; they are null for
+    a single seed.
     """
     means = seed_means(table, method=method)
     key = [*TASK, *method, *shift_columns(table.columns)]
@@ -204,12 +206,12 @@ def shift_summary(
 def grid_scores(
     table: pl.DataFrame, *, level: float = LEVEL, method: Sequence[str] = METHOD
 ) -> pl.DataFrame:
-    """One row per task, method and training seed: its mean returns over the grid of shifts.
+    """One row per task, method and training seed: statistics over the grid of shifts.
 
-    ``worst_return`` is the lowest of them, ``mean_return`` their mean and ``cvar_return``
-    their :func:`cvar` at ``level``. Every shift counts the same, however the grid is spaced,
-    and all runs on a task must have the same grid. The worst of many noisy means lies below
-    the worst true mean: compare methods with the same number of episodes only.
+    Of the mean returns at the shifts, ``worst_return`` is the lowest, ``mean_return`` the mean
+    and ``cvar_return`` the :func:`cvar` at ``level``. Every shift has the same weight, however
+    the grid is spaced, and all runs on a task must have the same grid. The worst of many noisy
+    means is biased downwards: only compare methods with the same number of episodes.
     """
     check_number("level", level, above=0, at_most=1)
     means = seed_means(table, method=method)
@@ -232,9 +234,9 @@ def grid_summary(
     interval: Student | Bootstrap = Student(),
     method: Sequence[str] = METHOD,
 ) -> pl.DataFrame:
-    """One row per task and method: each of :data:`MEASURES`, its mean over training seeds.
+    """One row per task and method: the mean over training seeds of each of :data:`MEASURES`.
 
-    ``…_low`` and ``…_high`` bound the intervals, null for a single seed.
+    ``…_low`` and ``…_high`` bound the confidence intervals; they are null for a single seed.
     """
     scores = grid_scores(table, level=level, method=method)
     key = [*TASK, *method, "shifts", "level"]
@@ -242,12 +244,12 @@ def grid_summary(
 
 
 def arrays(lists: pl.Series) -> list[Array]:
-    """Every list of a column as an array."""
+    """The lists of a column as arrays."""
     return [values.to_numpy() for values in lists]
 
 
 def require_columns(frame: pl.DataFrame, columns: Sequence[str], number: str) -> None:
-    """Refuse a table that is empty, lacks columns, or has no numbers where they must be."""
+    """Raise if a table is empty, lacks columns, or has a non-numeric column ``number``."""
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise InvalidInputError(f"the table must have the columns {', '.join(missing)}")
@@ -266,8 +268,8 @@ def normalise(
 ) -> pl.DataFrame:
     """Add ``score`` = (return − low) / (high − low), with the task's reference (low, high).
 
-    The references are the caller's to choose and to state, say the mean returns of a random
-    policy and of the best nominal one. Scores below 0 and above 1 are kept as they are.
+    The caller chooses the references, and should state them: e.g. the mean returns of a random
+    policy and of the best nominal one. Scores below 0 and above 1 are not clipped.
     """
     found = normalise_to_baseline(scores, references, column=column)
     for task in found["task"].unique():
@@ -287,9 +289,9 @@ def normalise_to_baseline(
 ) -> pl.DataFrame:
     """Add ``score`` = (return − baseline) / |reference − baseline|, from (baseline, reference).
 
-    With TD3 as the baseline and M2TD3 as the reference, of the same measure on the same set, these
-    are the scores in which results on uncertainty sets are published: 0 is as good as TD3, and 1
-    is M2TD3 where that is the better one.
+    With TD3 as the baseline and M2TD3 as the reference, for the same measure on the same set, these
+    are the scores in which results on uncertainty sets are published: 0 is the score of TD3, and 1
+    that of M2TD3 where it is better than TD3.
     """
     require_columns(scores, ["task", column], column)
     tasks = scores["task"].unique().to_list()
@@ -315,9 +317,9 @@ def score_summary(
 ) -> pl.DataFrame:
     """One row per method: the interquartile mean ``iqm`` of its runs on all tasks together.
 
-    Every run counts the same, so a task with more seeds weighs more. All methods must have
+    Every run has the same weight, so a task with more seeds weighs more. All methods must have
     the same tasks. The interval is null if a task has a single seed; ``invalid_runs`` counts
-    the scores that are not finite, with which ``iqm`` is NaN.
+    the scores that are not finite, which make ``iqm`` NaN.
     """
     known = _scores(scores, column, [*method, *TASK])
     strata = known.group_by([*method, *TASK], maintain_order=True).agg(
@@ -339,7 +341,7 @@ def improvement(
 
     ``x`` and ``y`` are the rows of :func:`grid_scores` of the two methods, on the same tasks.
     Within a task, every run of x is compared with every run of y, and ties count half. Scores
-    of different tasks are never compared, so returns serve as well as normalised scores.
+    of different tasks are never compared, so returns work as well as normalised scores.
     """
     first, second = (
         _scores(frame, column, TASK).group_by(TASK, maintain_order=True).agg(column)
@@ -352,7 +354,7 @@ def improvement(
 
 
 def _scores(frame: pl.DataFrame, column: str, key: Sequence[str]) -> pl.DataFrame:
-    """The scores in a fixed order, one per run, NaN where they are not finite."""
+    """The scores in a fixed order, one per run, with NaN for those that are not finite."""
     require_columns(frame, [*key, SEED, column], column)
     if frame.select(*key, SEED).is_duplicated().any():
         raise InvalidInputError(

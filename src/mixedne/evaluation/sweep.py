@@ -1,8 +1,8 @@
-"""Sweeps and grids: policies in worlds that differ from the nominal one, as one table.
+"""``mixedne.evaluate``: policies in worlds that differ from the nominal one, as one table.
 
-Every grid point and every policy sees the same initial states and the same noise: an
-episode's seed is made from the evaluation's seed and the episode's number alone, and all
-that is random in the episode comes from it. Worlds run in chunks, so memory stays bounded;
+All grid points and all policies share the same initial states and the same noise: an
+episode's seed depends only on the evaluation's seed and the episode's number, and all
+randomness in the episode comes from it. Worlds run in chunks, so memory stays bounded;
 results do not depend on the chunks, the number of threads or the order of the grid.
 """
 
@@ -35,33 +35,33 @@ from mixedne.tasks.registry import EnvironmentFactory, full_task_name, task_id
 from mixedne.versions import versions
 
 MAX_EPISODES = 2_000_000
-"""One table holds no more: larger evaluations are split."""
+"""Maximum number of episodes in one evaluation; larger ones must be split."""
 
 SMALL_EFFECT = 0.005
-"""A shift that changes accelerations by less, relatively, changes next to nothing."""
+"""Relative change of accelerations below which a shift is said to have almost no effect."""
 
 Watch: TypeAlias = Callable[[Worlds, NDArray[np.float64], NDArray[np.bool_]], None]
-"""A function of the worlds, what every world has returned so far, and which of the active ones
-have come to their end."""
+"""A function of the worlds, the return of every world so far, and a mask of the active worlds
+whose episodes have ended."""
 
 
 class NoEffectWarning(UserWarning):
-    """A shift was asked for that changes nothing, or next to nothing, in this task."""
+    """A requested shift has no effect, or almost none, in this task."""
 
 
 class OtherTaskWarning(UserWarning):
-    """A policy is evaluated in another task than it was trained for."""
+    """A policy is evaluated in a different task than it was trained for."""
 
 
 class DivergenceWarning(UserWarning):
-    """The physics of some episodes diverged, or their returns are no numbers."""
+    """The physics of some episodes diverged, or their returns are not finite."""
 
 
 class Case(NamedTuple):
     """One episode to run."""
 
     policy: int
-    """Its place among the handles."""
+    """The index of its policy among the handles."""
     shift: Shift
     episode: int
 
@@ -95,55 +95,58 @@ def evaluate(
     trust_pickle: bool = False,
     progress: bool | OnProgress = False,
 ) -> pl.DataFrame:
-    """Run policies in worlds that differ from the nominal one; one row per episode.
+    """Evaluate policies in worlds that differ from the nominal one; one row per episode.
 
     Args:
-      policies: one, a list, or a dictionary by name, of: what :func:`mixedne.train` returned; a
-        path to a run folder, a policy file, an ``.onnx`` file or a Stable-Baselines3 ``.zip``, or
-        ``"zoo:NAME"``; a
-        :class:`~mixedne.policies.Policy`; a Stable-Baselines3 model, or anything else with its
-        ``predict``; any callable ``observations (n, d) -> actions (n, k)`` in the task's own units.
+      policies: a policy, a list of policies, or a dictionary of policies by name. A policy is a
+        run returned by :func:`mixedne.train`; a path to a run folder, a policy file, an ``.onnx``
+        file or a Stable-Baselines3 ``.zip``; ``"zoo:NAME"``; a :class:`~mixedne.policies.Policy`;
+        a Stable-Baselines3 model, or anything else with its ``predict``; or any callable
+        ``observations (n, d) -> actions (n, k)`` in the task's own units.
       task: name of the task, or a function without arguments that makes its environment; not
-        needed for policies that know theirs.
+        needed for policies that store their task.
       at: which policy of a run folder: ``"last"``, ``"best"`` by the run's own evaluations, or
-        that of a step, if the run keeps it (``keep_policies``). A run in training has them, too.
-      mass: factors on all bodies' masses: one, several, or a grid as on the command line
-        (``"0.5:2:16"``, ``"paper"``). So also:
-      friction: factors on all geoms' friction.
-      noise: probabilities with which a uniform action replaces the policy's.
+        that of a step, if the run keeps it (``keep_policies``). The run may still be training.
+      mass: factors on the masses of all bodies: a number, several numbers, or a grid as on the
+        command line (``"0.5:2:16"``, ``"paper"``). ``friction``, ``noise`` and ``rho`` take the
+        same forms.
+      friction: factors on the friction of all geoms.
+      noise: probabilities that the policy's action is replaced by a uniformly random one.
       rho: values of ρ, for the toy MDP.
       shifts: values of any parameter, by axis: ``{"gravity": [0.5, 1], "mass[torso]": "0.5:2:4",
-        "mass[torso]:abs": [3.5]}``; or axes of one's own, by name: a
+        "mass[torso]:abs": [3.5]}``; or custom axes, by name: a
         :class:`~mixedne.evaluation.grids.ModelShift` or
-        :class:`~mixedne.evaluation.grids.KeywordShift`. All axes are crossed.
+        :class:`~mixedne.evaluation.grids.KeywordShift`. The grid is the product of all axes.
       set: an uncertainty set, by name (``"rrls-3d"``; ``mixedne sets`` lists them) or as a
         ``.toml`` file; its axes are crossed with the others.
-      points: on each axis of the set; the set's own number by default.
-      ends: which ends of its intervals are points, ``"lower"`` or ``"both"``; the set's own by
-        default.
-      attack: an attacker that :func:`mixedne.attack` has trained: its folder or its file.
-      strength: of the attack, one or several, 0 for none; by default that of its training.
-      mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
-      body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
-      geom_frictions: factors on single geoms' friction.
-      episodes: at every grid point.
-      seed: of the evaluation. Grid points and policies share their episodes' seeds.
-      stochastic: let stochastic policies of this package sample; their mean acts otherwise.
-      out: a Parquet file to write. An evaluation that is interrupted goes on from its
-        finished chunks when it is called again with the same arguments.
+      points: grid points per axis of the set; by default the set's own number.
+      ends: which ends of the set's intervals are grid points, ``"lower"`` or ``"both"``; by
+        default the set's own choice.
+      attack: folder or file of an attacker trained by :func:`mixedne.attack`.
+      strength: one or several strengths of the attack, 0 for none; by default the one used in the
+        attacker's training.
+      mass_mode: ``reference`` (shift only masses) or ``consistent`` (also inertias).
+      body_masses: factors on the masses of single bodies, by name; ``shifts`` can do the same.
+      geom_frictions: factors on the friction of single geoms, by name.
+      episodes: number of episodes per grid point.
+      seed: seed of the evaluation. Grid points and policies share their episodes' seeds.
+      stochastic: sample the actions of this package's stochastic policies instead of taking their
+        mean.
+      out: Parquet file to write. An interrupted evaluation resumes from its finished chunks when
+        it is called again with the same arguments.
       overwrite: replace ``out`` if it exists.
       join: add the rows to ``out`` if it exists. Episodes run again replace their old rows, and
         old rows of a run whose policy has changed are dropped.
-      threads: for the physics; all cores by default.
-      worlds_at_once: how many worlds advance together.
+      threads: number of threads for the physics; all cores by default.
+      worlds_at_once: number of worlds simulated in parallel.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: True shows a bar on a terminal and lines elsewhere; or a function that is called
-        now and then with the number of episodes done, those under way by their share of steps,
-        and of all.
+      progress: True shows a progress bar on a terminal and prints lines elsewhere; or a function
+        that is called regularly with the number of episodes done, including fractions of running
+        ones, and the total.
 
     Returns:
-      A table with one row per episode: which policy in which world, and its ``return``, ``length``
-      and so on. :mod:`mixedne.statistics` summarises it.
+      A table with one row per episode: the policy, the world, ``return``, ``length`` and so on.
+      :mod:`mixedne.statistics` summarises it.
 
     Examples:
       >>> import mixedne
@@ -197,7 +200,7 @@ def evaluate(
 
 
 def task_name(handles: Sequence[PolicyHandle], name: str | None) -> str:
-    """The name of a task as it was given, or of the one that all policies were trained for."""
+    """The name of a task as given, or by default of the one that all policies were trained for."""
     if name is not None:
         return name
     known = {handle.task for handle in handles}
@@ -213,9 +216,9 @@ def task_name(handles: Sequence[PolicyHandle], name: str | None) -> str:
 
 
 def find_task(handles: Sequence[PolicyHandle], name: str | None, grid: Grid) -> Task:
-    """The task that was named, or that all policies were trained for.
+    """The named task, or by default the one that all policies were trained for.
 
-    Policies and shifts that do not fit it are refused, and what may mislead is said.
+    Raises if policies or shifts do not fit the task, and warns of what may be misleading.
     """
     task = resolve_task(task_name(handles, name))
     if task.max_episode_steps is None:
@@ -242,13 +245,13 @@ def find_task(handles: Sequence[PolicyHandle], name: str | None, grid: Grid) -> 
 
 
 def _warn_of_no_effect(task: Task, grid: Grid) -> None:
-    """Say what changes nothing here, so that a flat curve is not taken for robustness."""
+    """Warn of shifts without effect, so that a flat curve is not mistaken for robustness."""
     points = dict.fromkeys(shift.only("model") for shift in grid.shifts())
     effects: dict[Axis, float] = {}
     for axis, _ in grid.axes if task.has_model else ():
-        # Effects depend on other axes too: the larger of two geoms' frictions decides.
+        # Effects depend on other axes too: of two geoms in contact, the larger friction counts.
         shifted = [shift for shift in points if axis in shift.axes]
-        for shift in shifted[:: 1 + len(shifted) // 50]:  # fifty points say enough
+        for shift in shifted[:: 1 + len(shifted) // 50]:  # fifty points are enough
             effects[axis] = max(effects.get(axis, 0.0), shift_effects(task, shift)[axis])
             if effects[axis] >= SMALL_EFFECT:
                 break
@@ -264,7 +267,7 @@ def _warn_of_no_effect(task: Task, grid: Grid) -> None:
 
 
 def warn_of_divergence(table: pl.DataFrame) -> None:
-    """Say so if physics diverged or returns are no numbers: such episodes mean little."""
+    """Warn if physics diverged or returns are not finite: such episodes mean little."""
     no_number = int((~table["return"].is_finite()).sum())
     restarted = int(table["diverged"].sum()) - no_number
     for count, what in (
@@ -277,9 +280,9 @@ def warn_of_divergence(table: pl.DataFrame) -> None:
 
 
 def _chunks(handles: Sequence[PolicyHandle], grid: Grid, size: int) -> Iterator[list[Case]]:
-    """The episodes, so many at a time; those under an attack are apart.
+    """The episodes in chunks of ``size``; those with an attack are in separate chunks.
 
-    This package's policies share chunks. Others run by themselves: actions of another
+    This package's policies share chunks. Each external policy has its own: actions of another
     precision in the same array would change how costs are rounded.
     """
     ours = [i for i, handle in enumerate(handles) if isinstance(handle.act, Policy)]
@@ -304,10 +307,10 @@ def run_chunk(
     report: Callable[[int], None] = lambda finished: None,
     watch: Watch | None = None,
 ) -> pl.DataFrame:
-    """Run these episodes side by side; one row each, in their order.
+    """Run these episodes in parallel; returns one row per episode, in order.
 
-    ``watch`` sees the worlds at the start and after every step, before those that end with the
-    step leave; they can then be drawn.
+    ``watch`` is called with the worlds at the start and after every step, before those whose
+    episodes have ended are removed, so that these can still be drawn.
     """
     seeds = [episode_seed(grid.seed, case.episode) for case in cases]
     worlds = worlds_of(
@@ -341,7 +344,7 @@ def run_chunk(
                 diverged[active] = worlds.diverged
                 worlds.drop(over)
                 observations = observations[~over]
-            if worlds.elapsed % 20 == 0:  # episodes under way count by their share of steps
+            if worlds.elapsed % 20 == 0:  # running episodes count by their fraction of steps
                 under_way = len(worlds.active) * worlds.elapsed / (task.max_episode_steps or np.inf)
                 report(len(cases) - len(worlds.active) + int(under_way))
     results = {
@@ -361,7 +364,7 @@ def _table(
     cases: Sequence[Case],
     results: Mapping[str, Any],
 ) -> pl.DataFrame:
-    """What the episodes gave, with what is known of them."""
+    """The evaluation table of these episodes."""
     axes, known = grid.columns, task.axes
     about = [
         {
@@ -388,7 +391,7 @@ def _table(
 def _fingerprint(
     handles: Sequence[PolicyHandle], task: Task, grid: Grid, worlds_at_once: int
 ) -> str | None:
-    """What was asked for, as a hash; None if a policy or a shift cannot be recognised again."""
+    """A hash of the evaluation's arguments; None if a policy or a shift cannot be hashed."""
     prints = [handle.fingerprint for handle in handles]
     if (
         None in prints

@@ -1,8 +1,8 @@
-"""The evaluation table: its columns, how tables are written, read, joined and searched.
+"""The evaluation table: its columns; writing, reading, joining and searching tables.
 
-A table's file carries its own checksum, so that no damage to it is taken for a result. While an
-evaluation runs, its finished chunks lie beside the table in a hidden folder named after what was
-asked for, so that it can be taken up again; another request never meets them.
+A table's file contains a checksum, so that damage is not mistaken for a result. While an
+evaluation runs, its finished chunks are kept next to the table in a hidden folder, named after a
+hash of the arguments, so that it can be resumed; other evaluations never read them.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from mixedne.files import unfinished_files, write_beside
 from mixedne.shifts import Axis, Shift, is_nominal, shift_axes
 
 FORMAT_VERSION = "1"
-"""In the metadata of the Parquet file."""
+"""Format version in the metadata of the Parquet file."""
 
 _BEFORE: dict[Any, Any] = {
     **dict.fromkeys(("run", "policy", "task", "task_version"), pl.String),
@@ -44,20 +44,20 @@ _AFTER: dict[Any, Any] = {
     "diverged": pl.Boolean,
     "versions": pl.String,
 }
-# The columns on both sides of those of the shifts.
+# The columns before and after those of the shifts.
 
 RESULTS = ("return", "length", "terminated", "diverged", "versions")
-"""What an episode gave; the other columns say which episode it was."""
+"""Columns with the results of an episode; the other columns identify the episode."""
 
 _FORMER = {"body_masses": "mass", "geom_frictions": "friction"}
-# Older tables hold factors on single bodies and geoms as texts such as "foot=3.0,torso=2.0".
+# Older tables store factors on single bodies and geoms as strings such as "foot=3.0,torso=2.0".
 
 _SEAL, _BLANK = b"sha256 of this file with zeros here: ", b"0" * 64
-# In the metadata, at the file's end. The bytes are checked before anything interprets them.
+# In the metadata, at the file's end. The bytes are checked before anything parses them.
 
 
 def table_schema(columns: Iterable[str]) -> dict[Any, Any]:
-    """The columns and types of a table with these columns, in order."""
+    """The schema, in order, of a table with these columns of shifts."""
     shifts = {str(axis): pl.Float64 for axis in shift_axes({*columns, *BASIC})}
     return {**_BEFORE, **shifts, **_AFTER}
 
@@ -69,9 +69,9 @@ SCHEMA = table_schema(())
 def world_columns(
     shift: Shift, axes: Sequence[Axis], parameters: Collection[str]
 ) -> dict[str, Any]:
-    """What a row says about its world, in a task with these parameters.
+    """The columns that describe a world, in a task with these parameters.
 
-    An axis of one task, as ρ is, is null in the others.
+    An axis that belongs to one task, such as ρ, is null in other tasks.
     """
     elsewhere = [a for a in axes if a.entry.keyword is not None and a.parameter not in parameters]
     numbers = {str(axis): None if axis in elsewhere else shift.number(axis) for axis in axes}
@@ -79,7 +79,7 @@ def world_columns(
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write an evaluation table with its checksum; ``OSError`` in one sentence if it cannot be."""
+    """Write an evaluation table with its checksum; raises a one-sentence ``OSError`` on failure."""
     file = io.BytesIO()
     seal = (_SEAL + _BLANK).decode()
     table.write_parquet(file, metadata={"format_version": FORMAT_VERSION, "checksum": seal})
@@ -91,7 +91,7 @@ def write_table(table: pl.DataFrame, path: Path) -> None:
 
 
 def _sealed(content: bytes) -> bytes:
-    """The bytes of a table's file, with the checksum that they should have."""
+    """The bytes of a table's file, with their checksum filled in."""
     head, seal, tail = content.rpartition(_SEAL)
     rest = tail[len(_BLANK) :]
     digest = hashlib.sha256(head + seal + _BLANK + rest).hexdigest()
@@ -99,7 +99,7 @@ def _sealed(content: bytes) -> bytes:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """The evaluation table in a file; ``InvalidInputError`` if there is none or it is damaged."""
+    """Read an evaluation table; raises ``InvalidInputError`` if it is missing or damaged."""
     damaged = InvalidInputError(
         f"{path} is damaged or no evaluation table: move it away to evaluate anew"
     )
@@ -117,7 +117,7 @@ def read_table(path: Path) -> pl.DataFrame:
         table = _current_columns(pl.read_parquet(io.BytesIO(content)))
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # a panic of polars is no Exception
+    except BaseException:  # a panic in polars is not an Exception
         raise damaged from None
     if version != FORMAT_VERSION:
         raise InvalidInputError(f"{path} has the format_version {version}, not {FORMAT_VERSION}")
@@ -127,9 +127,9 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def read_run_table(folder: Path) -> pl.DataFrame:
-    """The evaluation table of a run; refused if it is another run's, or of an earlier policy.
+    """The evaluation table of a run; raises if it is of another run or an earlier policy.
 
-    Beside a policy that is damaged or gone, a table stands by itself.
+    If the policy is damaged or missing, the table is accepted as it is.
     """
     path = folder / "evaluation.parquet"
     table = read_table(path)
@@ -139,7 +139,7 @@ def read_run_table(folder: Path) -> pl.DataFrame:
 
 
 def is_current(table: pl.DataFrame, folder: Path) -> bool:
-    """Whether a table's episodes are of the policy in a folder, as far as can be told."""
+    """Whether a table's episodes are of the policy in a folder, as far as this is known."""
     try:
         here = find_policy(folder).label
     except InvalidInputError:
@@ -154,10 +154,10 @@ def _warn_of_no_checksum() -> None:
 
 
 def _current_columns(table: pl.DataFrame) -> pl.DataFrame:
-    """A table as it was read, with the columns of today; others are dropped.
+    """Convert a table of an older version to the current columns; others are dropped.
 
-    Older tables have texts instead of a column for each body and geom that is shifted by itself,
-    and δ alone for the adversary's strength.
+    Older tables have strings instead of one column per shifted body and geom, and only δ for the
+    adversary's strength.
     """
     if "strength" not in table.columns:
         table = table.with_columns(strength="delta")
@@ -173,7 +173,7 @@ def _current_columns(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def concat_tables(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of all tables. A shift that only some of them have is nominal in the others."""
+    """The rows of all tables. A shift that is missing in a table is nominal there."""
     whole = pl.concat(tables, how="diagonal")
     whole = whole.with_columns(
         pl.col(str(axis)).fill_null(axis.nominal)
@@ -185,10 +185,10 @@ def concat_tables(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def join_tables(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """The old rows and the new: an episode run again replaces its old row.
+    """The old and the new rows, where an episode that was run again replaces its old row.
 
-    A policy is known by its hash, whatever it was called when; old rows of a run whose policy
-    has changed since are dropped.
+    A policy is identified by its hash, whatever its name; old rows of a run whose policy has
+    changed are dropped.
     """
     names = new.select("policy", pl.col("run").alias("now")).drop_nulls().unique("policy")
     old = old.join(names, on="policy", how="left", maintain_order="left")
@@ -204,7 +204,7 @@ def join_tables(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 def has_evaluation(
     table: pl.DataFrame, policy: PolicyHandle, grid: Grid, parameters: Collection[str]
 ) -> bool:
-    """Whether a table has every episode of a policy's evaluation; ``parameters`` are the task's."""
+    """Whether a table has all episodes of a policy's evaluation; ``parameters``: the task's."""
     axes = grid.columns
     if not {str(axis) for axis in axes}.issubset(table.columns):
         return False
@@ -226,7 +226,7 @@ def has_evaluation(
 
 
 class ChunkStore:
-    """The tables of an evaluation's chunks by number, and where their rows go in the end."""
+    """The tables of an evaluation's chunks, by number, and the output file for their rows."""
 
     def __init__(
         self,
@@ -236,9 +236,9 @@ class ChunkStore:
         overwrite: bool = False,
         join: bool = False,
     ) -> None:
-        """``out`` is the file to write; without a fingerprint no chunk is kept until then.
+        """``out`` is the file to write; without a fingerprint, chunks are not kept on disk.
 
-        What makes the result impossible to write is found here, before any work.
+        Raises if the result cannot be written, before any work is done.
         """
         self._out = out = None if out is None else Path(out)
         self._overwrite, self._join = overwrite, join
@@ -258,7 +258,7 @@ class ChunkStore:
             self._folder = out.parent / f".{out.stem}-{fingerprint[:16]}.partial"
 
     def has(self, number: int) -> bool:
-        """Whether an earlier, interrupted evaluation has left this chunk, and it is whole."""
+        """Whether an interrupted evaluation has left this chunk, undamaged."""
         if self._folder is None:
             return False
         with contextlib.suppress(InvalidInputError):
@@ -269,7 +269,7 @@ class ChunkStore:
         """Keep a finished chunk."""
         self._tables[number] = table
         if self._folder is not None:
-            with contextlib.suppress(FileNotFoundError):  # a twin of this evaluation has finished
+            with contextlib.suppress(FileNotFoundError):  # the same evaluation has finished
                 write_table(table, self._folder / f"{number:06d}.parquet")
 
     def finish(self) -> pl.DataFrame:
@@ -288,7 +288,7 @@ class ChunkStore:
         return table
 
     def _read_old(self, out: Path) -> pl.DataFrame | None:
-        """The table that is to be joined, which others may have written meanwhile."""
+        """The table to join with, which another process may have written in the meantime."""
         if out.exists() and not (self._join or self._overwrite):
             raise InvalidInputError(f"{out} exists: choose another file or pass overwrite=True")
         return read_table(out) if self._join and out.exists() else None
@@ -296,7 +296,7 @@ class ChunkStore:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Wait for the lock of a folder, and hold it: evaluations write their tables one by one."""
+    """Acquire the lock of a folder, so that evaluations write their tables one after another."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(ImportError, OSError):  # where the system has no such locks

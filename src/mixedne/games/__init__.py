@@ -1,15 +1,15 @@
 """Games: a world, and two players who act in it.
 
-``game``         what a game is
-``actions``      NR-MDP and PR-MDP: two actions become one
+``game``         the definition of a game
+``actions``      NR-MDP and PR-MDP: two actions are combined into one
 ``forces``       RARL: the adversary pushes bodies
 ``parameters``   the adversary sets physical parameters
-``ranges``       worlds that hold for an episode: domain randomisation, M2TD3
-``two_player``   tasks that are games already: PettingZoo's
-``parallel``     any of them as an environment of PettingZoo's
-``attacks``      a frozen policy as the world of an attacker
+``ranges``       parameters that are fixed for an episode: domain randomisation, M2TD3
+``two_player``   tasks that are two-player games themselves: PettingZoo's
+``parallel``     any of these games as a PettingZoo environment
+``attacks``      a frozen policy and its task as the environment of an attacker
 
-``linear_quadratic``   a game of PettingZoo's with a known equilibrium
+``linear_quadratic``   a PettingZoo game with a known equilibrium
 """
 
 import functools
@@ -43,7 +43,7 @@ MAKERS: dict[str, Callable[..., Game]] = {
     "m2td3": m2td3_game,
     "pettingzoo": two_player_game,
 }
-"""By formulation, what makes its game; its arguments are the settings."""
+"""By formulation, the function that makes its game; its arguments are the settings."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -58,9 +58,9 @@ def make_game(
     parameters: tuple[str, ...] | None = None,
     rate: float | None = None,
 ) -> Game:
-    """The game of a task under a formulation, which reads those of the settings that are its own.
+    """The game of a task under a formulation, which uses only its own settings.
 
-    They are fields of the configuration, and explained there.
+    The settings are fields of :class:`~mixedne.config.Config`, where they are explained.
     """
     check_choice("formulation", formulation, FORMULATIONS)
     if formulation != "pettingzoo" and task.opponent is not None:
@@ -73,10 +73,10 @@ def make_game(
 
 
 def make_game_env(task: Task, game: Game, **options: Any) -> gym.Env[Any, Any]:
-    """The game as a Gymnasium environment: it takes what the game's lottery executes.
+    """The game as a Gymnasium environment, whose actions are the executed ones.
 
-    Actions are in the units of ``game.executed``; the reward is the agent's. ``options`` go to the
-    task's environment.
+    Actions are in the units of ``game.executed``; the reward is the agent's. ``options`` are
+    passed to the task's environment.
     """
     env = game.wrap(make_env(task, **options))
     low, high = (end.astype(np.float32) for end in game.executed)
@@ -89,18 +89,18 @@ def make_game_env(task: Task, game: Game, **options: Any) -> gym.Env[Any, Any]:
 def parallel_env(
     task: str, formulation: str = "nr-mdp", *, render_mode: str | None = None, **settings: Any
 ) -> "ParallelGame":
-    """A task's game as a PettingZoo ``ParallelEnv``; its agents are ``agent`` and ``adversary``.
+    """A task's game as a PettingZoo ``ParallelEnv`` with the agents ``agent`` and ``adversary``.
 
     Args:
       task: name of the task, e.g. ``"Hopper-v5"``.
       formulation: how the adversary acts: ``nr-mdp``, ``pr-mdp``, ``rarl`` or ``parameters``.
-      render_mode: of the task's environment.
-      settings: those of the formulation (``delta``; ``bodies``, ``axes``, ``force``;
-        ``parameters``, ``rate``), with the defaults of training: δ is 0.1.
+      render_mode: render mode of the task's environment.
+      settings: settings of the formulation (``delta``; ``bodies``, ``axes``, ``force``;
+        ``parameters``, ``rate``), with the same defaults as in training, e.g. δ = 0.1.
 
     Returns:
-      The environment. Actions are in units, the adversary is paid the negative of the agent's
-      reward, and ``state()`` is what a critic sees.
+      The environment. Actions are in physical units, the adversary's reward is the negative of
+      the agent's, and ``state()`` is the input of a critic.
 
     Examples:
       >>> import mixedne
@@ -131,12 +131,12 @@ def parallel_env(
 
 
 def _arguments(formulation: str) -> list[str]:
-    """What the game of a formulation is made of, beside the task."""
+    """The arguments of a formulation's game, besides the task."""
     return [name for name in inspect.signature(MAKERS[formulation]).parameters if name != "task"]
 
 
 def _check_settings(formulation: str, settings: dict[str, Any]) -> None:
-    """Raise unless all are settings of the formulation."""
+    """Raise unless all of these are settings of the formulation."""
     check_choice("formulation", formulation, FORMULATIONS)
     own = [name for name in _arguments(formulation) if name != "name"]
     for name in settings:

@@ -1,9 +1,9 @@
-"""Games whose adversary acts through the agent's actions (Tessler et al. 2019).
+"""Games whose adversary perturbs the agent's actions (Tessler et al. 2019).
 
 ``nr-mdp``   noisy action robust MDP: one branch, (1 − δ) a + δ b
-``pr-mdp``   probabilistic action robust MDP: a with probability 1 − δ, b with δ
+``pr-mdp``   probabilistic action robust MDP: a with probability 1 − δ, b with probability δ
 
-The paper trains under the first. With δ = 0 there is no adversary, and either is the ordinary MDP.
+The paper trains with the first. With δ = 0 there is no adversary, and both are the ordinary MDP.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from mixedne.types import Players
 
 
 def action_game(task: Any, name: str, delta: float | None) -> Game:
-    """The game of that name, with the adversary's share δ."""
+    """The game ``name``, with the adversary's share δ."""
     check_number("delta", delta, at_least=0, below=1)
     delta = float(delta or 0)
     lotteries: dict[str, Callable[[Any, Any], tuple[Branch, ...]]] = {

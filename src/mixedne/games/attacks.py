@@ -1,13 +1,13 @@
-"""Attacks: a frozen policy and its world become the world of an attacker, which is paid −r.
+"""Attacks: a frozen policy and its task form the environment of an attacker with reward −r.
 
-With a = μ(s) the policy's action, b in [−1, 1] the attacker's and ε its strength, a step has
+With the policy's action a = μ(s), the attacker's b in [−1, 1] and its strength ε, a step has
 
 ``action``        the action (1 − ε) a + ε b, b in the task's box: NR-MDP with δ = ε
 ``force``         forces of ε b newtons on bodies: RARL
-``parameters``    parameters v ← clip(v + ε (high − low) b): those of a game with the rate ε
+``parameters``    parameters v ← clip(v + ε (high − low) b): ``games.parameters`` with the rate ε
 ``observation``   the action μ(s + ε c b), with c the scale of the policy's own normaliser or 1
 
-and an attack of no strength leaves the policy and its world as they are, to the bit.
+An attack with strength 0 leaves the policy and its world unchanged, bit for bit.
 """
 
 import dataclasses
@@ -30,17 +30,17 @@ from mixedne.tasks import Task, from_unit, make_env
 Array = NDArray[np.floating]
 
 SETTINGS = {"force": ("bodies", "axes"), "parameters": ("parameters",)}
-"""What an attack has beside its strength, by what it acts on; named as for the games."""
+"""Further settings of an attack, by what it acts on; named as in the games."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What an attacker may do."""
+    """What an attacker may do to a policy."""
 
     on: str
-    """One of ``ATTACKS``."""
+    """What is attacked, one of ``ATTACKS``."""
     strength: float
-    """ε: a share from 0 to 1, newtons, a rate from 0 to 1, or a distance."""
+    """ε: a fraction from 0 to 1, newtons, a rate from 0 to 1, or a distance."""
     bodies: str | None = None
     axes: str | None = None
     parameters: tuple[str, ...] | None = None
@@ -63,23 +63,23 @@ class Attack:
 
     @property
     def name(self) -> str:
-        """What it acts on, in words."""
+        """What the attack acts on, in words."""
         details = self.bodies or " ".join(self.parameters or ())
         if self.axes is not None:
             details += f" along {self.axes}"
-        # As the target of an axis, it has no square brackets.
+        # It is used as the target of an axis, so it has no square brackets.
         return f"{self.on} {details}".strip().replace("[", "(").replace("]", ")")
 
     def to_json(self) -> dict[str, Any]:
-        """As a policy's file holds it."""
+        """The attack as it is stored in a policy's file."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 class AttackRules:
-    """How an attack acts in a task, whatever its strength."""
+    """The rules of an attack in a task, for any strength."""
 
     def __init__(self, task: Task, attack: Attack) -> None:
-        """``InvalidInputError`` if the task has no such bodies or parameters."""
+        """Raises ``InvalidInputError`` if the task has no such bodies or parameters."""
         self.task, self.on = task, attack.on
         self._game: Game | None = None
         if attack.on == "force":
@@ -95,61 +95,61 @@ class AttackRules:
 
     @property
     def sees(self) -> int:
-        """How many observations the attacker has: the policy's and, of parameters, their values."""
+        """Observation size of the attacker: the policy's, and the values of attacked parameters."""
         return self.task.observation_size if self._game is None else self._game.observation_size
 
     @property
     def world(self) -> Task | None:
-        """The sizes of the environment where it differs from the task's own; None elsewhere."""
+        """The task with the sizes of the attack's environment; None if they are the task's own."""
         if self._game is None:
             return None
         sizes = self._game.observation_size, self._game.executed.size
         return dataclasses.replace(self.task, observation_size=sizes[0], action_size=sizes[1])
 
     def make_env(self, shift: Shift = NOMINAL, **options: Any) -> gym.Env[Any, Any]:
-        """The environment, which takes executed actions."""
+        """The environment, whose actions are the executed ones."""
         env = make_env(self.task, shift, **options)
         return env if self._game is None else self._game.wrap(env)
 
     def seen(self, observations: Array, b: Array, strength: Any, scale: Any) -> Array:
-        """What the policy sees; rows, with a strength for each and the policy's scale."""
+        """The observations that the policy sees; rows, each with a strength and a scale."""
         own = observations[:, : self.task.observation_size]
         return own + strength * scale * b if self.on == "observation" else own
 
     def executed(self, a: Array, b: Array, strength: Any) -> Array:
-        """What the environment takes, in the precision of the policy's actions."""
+        """The actions that the environment executes, in the precision of the policy's actions."""
         if self.on == "observation":
             return a
         precision = np.result_type(a, np.float32)
         if self._game is not None:
             pushed = strength * from_unit(b, *self.box)
             return np.concatenate([a, pushed.astype(precision)], axis=-1)
-        # Actions beyond the box, which the world would clip, must not drown the attacker's.
+        # Clip actions outside the box, which would otherwise outweigh the attacker's.
         own = np.where(strength > 0, np.clip(a, *self.box), a)
         mixed = (1 - strength) * own + strength * from_unit(b, *self.box)
         return np.asarray(mixed, precision)
 
 
 class AttackerEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """A frozen policy in its world, as a world in which the attacker is the only agent."""
+    """A frozen policy and its world as an environment in which the attacker is the only agent."""
 
     def __init__(
         self, rules: AttackRules, strength: float, act: Callable[[Any], Array], scale: Any = 1.0
     ) -> None:
-        """``act``: the policy, for rows of observations; ``scale``: of its normaliser."""
+        """``act``: the policy, for rows of observations; ``scale``: scale of its normaliser."""
         super().__init__(rules.make_env(finite_rewards=True))
         self._rules, self._strength, self._act, self._scale = rules, strength, act, scale
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (rules.sees,), float)
         self.action_space = gym.spaces.Box(-1, 1, (rules.box.size,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The world's reset."""
+        """Reset the world."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._observation = np.asarray(observation, float)
         return observation, info
 
     def step(self, action: Array) -> Any:
-        """The policy acts, and is attacked; the reward is the negative of its own."""
+        """Let the policy act under attack; the reward is the negative of the policy's."""
         b, strength = np.asarray(action, float)[None], np.array([[self._strength]])
         a = self._act(self._rules.seen(self._observation[None], b, strength, self._scale))
         observation, reward, *rest = self.env.step(self._rules.executed(a, b, strength)[0])

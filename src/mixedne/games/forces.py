@@ -1,9 +1,9 @@
 """RARL: an adversary that pushes bodies of the robot (Pinto et al. 2017).
 
-Its action is a force, in newtons, for each body and axis; MuJoCo applies it at the body's centre of
-mass (``xfrc_applied``) during the step, and the next step has forces of its own. Gymnasium's Ant
-and Humanoid observe external forces on their bodies and pay for them (``cfrc_ext``). MuJoCo counts
-pushes among these, and so it stays: the agent feels them as it feels a contact.
+Its action is a force in newtons for each body and axis; MuJoCo applies it at the body's centre of
+mass (``xfrc_applied``) during the step only. Gymnasium's Ant and Humanoid observe the external
+forces on their bodies and include a cost for them in the reward (``cfrc_ext``). MuJoCo counts
+pushes among these forces, and this is kept: the agent feels a push as it feels a contact.
 """
 
 import functools
@@ -24,10 +24,10 @@ AXES = "xyz"
 
 
 def force_game(task: Task, bodies: str | None, axes: str | None, force: float | None) -> Game:
-    """Forces of at most ``force`` newtons along ``axes`` on ``bodies``, as in "torso,foot".
+    """A game with forces of at most ``force`` newtons along ``axes`` on ``bodies``.
 
-    Without ``axes``, all that can move every one of the bodies; bodies and force are by default
-    those of RARL's authors.
+    ``bodies`` are names such as ``"torso,foot"``. By default, the axes are all those that can move
+    every one of the bodies, and bodies and force are those of RARL's authors.
     """
     if not task.has_model:
         raise InvalidInputError(f"{task.id} has no MuJoCo model whose bodies could be pushed")
@@ -60,11 +60,11 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
 
 
 def moving_axes(model: Any, body: int) -> str:
-    """Along which of x, y and z a force at the body's centre of mass can move the robot.
+    """Those of x, y and z along which a force at the body's centre of mass can move the robot.
 
-    That is where Jᵀ f, the generalised force, does not vanish in every one of a few random states.
+    These are the axes where Jᵀ f, the generalised force, is not zero in all of a few random states.
     """
-    import mujoco  # mixedne.shifts.model says in a sentence why it cannot be loaded
+    import mujoco  # mixedne.shifts.model reports in one sentence if it cannot be loaded
 
     jacobian, largest = np.zeros((3, model.nv)), np.zeros(3)
     for data in random_states(model):
@@ -74,16 +74,16 @@ def moving_axes(model: Any, body: int) -> str:
 
 
 class PushedEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Takes the agent's action, followed by a force for each body and axis."""
+    """An environment whose action is the agent's, followed by a force for each body and axis."""
 
     def __init__(self, env: gym.Env[Any, Any], where: Any, agent_size: int) -> None:
-        """``where``: the places of the forces in ``xfrc_applied``."""
+        """``where``: the indices of the forces in ``xfrc_applied``."""
         super().__init__(env)
         self._where, self._agent_size = where, agent_size
         self._shape = len(where[0]), where[1].size
 
     def step(self, action: NDArray[np.floating]) -> Any:
-        """The task's step, during which the forces act."""
+        """Step the task while the forces act."""
         force = action[self._agent_size :].reshape(self._shape)
         self.unwrapped.data.xfrc_applied[self._where] = force  # type: ignore[attr-defined]
         return self.env.step(action[: self._agent_size])

@@ -1,15 +1,16 @@
-"""A game whose equilibrium is known: linear motion and quadratic payments. Needs PettingZoo.
+"""A linear-quadratic game, whose equilibrium is known. Needs PettingZoo.
 
     x' = A x + B u + C w            r = −(xᵀQ x + uᵀR u − wᵀS w)
 
-The controller is paid r for its action u, the disturber −r for w, and both see x. With the discount
-γ and no bounds on the actions the equilibrium is linear, u = −K x and w = L x, with the value
-V(x) = −xᵀP x. From P = 0 on, the next xᵀP x is the saddle over u (least) and w (most) of
+The controller chooses u and receives the reward r, the disturber chooses w and receives −r, and
+both observe x. With the discount γ and no bounds on the actions the equilibrium is linear,
+u = −K x and w = L x, with the value V(x) = −xᵀP x. P is found by iteration: starting with P = 0,
+the next xᵀP x is the saddle value, minimal over u and maximal over w, of
 
     xᵀQ x + uᵀR u − wᵀS w + γ (A x + B u + C w)ᵀ P (A x + B u + C w)
 
-which is a Riccati equation (Başar and Bernhard 1995, chapter 3). It has a solution if w is dear
-enough: S > γ CᵀP C all the way.
+which is a Riccati equation (Başar and Bernhard 1995, chapter 3). It has a solution if w is costly
+enough: S > γ CᵀP C in every iteration.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +37,7 @@ class Equilibrium(NamedTuple):
 
 
 class LinearQuadratic(NamedTuple):
-    """The matrices of a game."""
+    """The matrices of a linear-quadratic game."""
 
     a: Array
     b: Array
@@ -46,7 +47,7 @@ class LinearQuadratic(NamedTuple):
     s: Array
 
     def equilibrium(self, gamma: float) -> Equilibrium:
-        """By the Riccati equation, iterated; ``InvalidInputError`` if there is no solution."""
+        """Iterate the Riccati equation; raises ``InvalidInputError`` if it has no solution."""
         size = self.b.shape[1]
         both = np.hstack([self.b, self.c])  # x' = A x + (B C) (u, w)
         costs = np.zeros((both.shape[1], both.shape[1]))
@@ -64,17 +65,17 @@ class LinearQuadratic(NamedTuple):
 
 
 GAME = LinearQuadratic(*(np.full((1, 1), x) for x in (0.9, 0.5, 0.5, 1.0, 1.0, 1.5)))
-"""The game of :func:`parallel_env`, in one dimension: with γ = 0.8, K = 0.71 and L = 0.48."""
+"""The game of :func:`parallel_env`, in one dimension; for γ = 0.8, K = 0.71 and L = 0.48."""
 
 
 class LinearQuadraticEnv(ParallelEnv):  # type: ignore[misc]  # its types are optional
-    """The game in [−1, 1]: an episode of ten steps begins at x uniform in [−1, 1]."""
+    """The game with actions in [−1, 1]; episodes of ten steps start at x uniform in [−1, 1]."""
 
     metadata: dict[str, Any] = {"name": "linear_quadratic"}  # noqa: RUF012
     possible_agents = ["controller", "disturber"]  # noqa: RUF012
 
     def __init__(self, game: LinearQuadratic) -> None:
-        """``game``: its matrices."""
+        """``game``: the matrices of the game."""
         self.game, self.max_cycles = game, 10
         self.agents: list[str] = []
         self._random = np.random.default_rng()
@@ -83,7 +84,7 @@ class LinearQuadraticEnv(ParallelEnv):  # type: ignore[misc]  # its types are op
         self._sight = Box(-np.inf, np.inf, (len(game.a),))
 
     def observation_space(self, agent: str) -> Box:
-        """Both see x."""
+        """The space of x, which both players observe."""
         return self._sight
 
     def action_space(self, agent: str) -> Box:
@@ -91,7 +92,7 @@ class LinearQuadraticEnv(ParallelEnv):  # type: ignore[misc]  # its types are op
         return self._boxes[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """A new x."""
+        """Draw a new x."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         self._x, self._time = self._random.uniform(-1, 1, len(self.game.a)), 0
@@ -99,7 +100,7 @@ class LinearQuadraticEnv(ParallelEnv):  # type: ignore[misc]  # its types are op
         return self._seen(), {name: {} for name in self.agents}
 
     def step(self, actions: dict[str, NDArray[Any]]) -> Any:
-        """Pay, then move."""
+        """Compute the rewards, then the next x."""
         game, names, x = self.game, self.agents, self._x
         u, w = (np.asarray(actions[name], float) for name in self.possible_agents)
         paid = -float(x @ game.q @ x + u @ game.r @ u - w @ game.s @ w)
@@ -116,5 +117,5 @@ class LinearQuadraticEnv(ParallelEnv):  # type: ignore[misc]  # its types are op
 
 
 def parallel_env() -> LinearQuadraticEnv:
-    """``GAME``, as a task: ``pettingzoo:mixedne.games.linear_quadratic:parallel_env``."""
+    """``GAME`` as the task ``pettingzoo:mixedne.games.linear_quadratic:parallel_env``."""
     return LinearQuadraticEnv(GAME)

@@ -1,4 +1,4 @@
-"""Our games as environments of PettingZoo's, which it needs; see ``games.parallel_env``."""
+"""Games as PettingZoo environments, see ``games.parallel_env``. Needs PettingZoo."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ Actions = dict[str, NDArray[np.floating]]
 
 
 class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional, so its types are
-    """A game with the agents ``agent`` and ``adversary``, who is paid the negative.
+    """A game with the agents ``agent`` and ``adversary``, whose reward is the negative.
 
-    Each acts in a box of its own, in its units, and sees what it would see in training.
+    Each player has its own action space, in physical units, and observes what it does in training.
     """
 
     def __init__(self, env: gym.Env[Any, Any], task: Task, game: Game) -> None:
@@ -34,17 +34,17 @@ class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional
         self.observation_spaces = dict(zip(self.possible_agents, seen, strict=True))
 
     def observation_space(self, agent: str) -> gym.spaces.Box:
-        """What a player sees."""
+        """The observation space of a player."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gym.spaces.Box:
-        """What a player may do."""
+        """The action space of a player."""
         return self.action_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Actions, dict[str, dict[str, Any]]]:
-        """A new episode; the seed fixes all that is random in it."""
+        """Start a new episode; the seed determines all randomness in it."""
         if seed is not None:
             self._chance = np.random.default_rng(seed)
         observation, info = self._env.reset(seed=seed, options=options)
@@ -52,10 +52,10 @@ class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional
         return self._views(observation), {name: dict(info) for name in self.agents}
 
     def step(self, actions: Actions) -> tuple[Any, ...]:
-        """Both players act at once."""
+        """Step the game with the actions of both players."""
         names = self.agents
         a, b = (np.asarray(actions[name], np.float32) for name in names)
-        # In units as in [−1, 1]: actions are mixed or chosen in one box, or stand side by side.
+        # This works in physical units, too: actions share one box, or are concatenated.
         executed = np.asarray(self._game.execute(a, b, self._chance.random()), np.float32)
         observation, reward, terminated, truncated, info = self._env.step(executed)
         if terminated or truncated:
@@ -69,11 +69,11 @@ class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional
         )
 
     def state(self) -> NDArray[np.float64]:
-        """What the critic sees."""
+        """The input of a critic."""
         return self._state
 
     def render(self) -> Any:
-        """What the task's environment draws."""
+        """Render the task's environment."""
         return self._env.render()
 
     def close(self) -> None:

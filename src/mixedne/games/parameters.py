@@ -1,14 +1,15 @@
 """An adversary that sets physical parameters of the world, within bounds.
 
-With v the parameters, once an episode or by at most a share ρ of their range a step,
+The parameters v are set once per episode (left), or move in every step by at most a fraction ρ of
+their range (right),
 
     v_t = v_0 for t > 0, and v_0 = b_0           v_t = clip(v_(t−1) + b_t), |b_t| ≤ ρ (high − low)
 
-and the step t has the physics of v_t. An episode begins with the nominal parameters, or what of
-their range is nearest (its middle, where the parts of the model differ). For the game to be Markov,
-the adversary and the critic see, after the task's observation, the parameters of the step before,
-scaled to [−1, 1], and, where they are set once, whether they are still to be set (1, then 0). The
-agent sees neither.
+and step t has the physics of v_t. An episode begins with the nominal parameters, clipped to their
+range (or its middle, where the parts of the model differ). To make the game Markov, the adversary
+and the critic see, after the task's observation, the parameters of the previous step, scaled to
+[−1, 1], and, if they are set once, whether they still have to be set (1, then 0). The agent sees
+neither.
 """
 
 import functools
@@ -26,7 +27,7 @@ from mixedne.tasks.sets import nominal_value
 
 
 def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float | None) -> Game:
-    """Parameters within bounds, once an episode, or moving by ``rate`` of their range a step."""
+    """A game over parameters: set once per episode, or moved by ``rate`` of their range a step."""
     if not parameters:
         raise InvalidInputError(
             "the formulation parameters needs parameters= and their bounds, as in "
@@ -52,7 +53,7 @@ def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float |
 
 
 class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Takes the agent's action, followed by the parameters, or by their changes."""
+    """An environment whose action is the agent's, followed by the parameters or their changes."""
 
     def __init__(
         self,
@@ -62,20 +63,20 @@ class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
         agent_size: int,
         start: NDArray[np.float64],
     ) -> None:
-        """``is_once``: whether parameters are set by an episode's first step and then hold."""
+        """``is_once``: whether the first step of an episode sets the parameters for all of it."""
         super().__init__(env)
         self._limits, self._is_once, self._agent_size = ranges.limits, is_once, agent_size
         self._start = start
         self._write = ranges.writer(self.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The task's reset, in the world of the first parameters."""
+        """Reset the task, with the initial parameters."""
         self._set(self._start, is_open=True)
         observation, info = self.env.reset(seed=seed, options=options)
         return np.concatenate([observation, self._shown]), info
 
     def step(self, action: NDArray[np.floating]) -> Any:
-        """The task's step, in the world of the new parameters."""
+        """Step the task, with the new parameters."""
         chosen = np.asarray(action[self._agent_size :], float)
         if not self._is_once:
             self._set(self.values + chosen)

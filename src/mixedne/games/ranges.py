@@ -1,7 +1,7 @@
-"""Ranges of physical parameters, and worlds whose parameters hold for an episode.
+"""Ranges of physical parameters, and worlds whose parameters are fixed for an episode.
 
-Domain randomisation is the game of one player whose world is drawn anew at every reset. In M2TD3
-the adversary chooses an episode's world; the critic sees its parameters, and the agent does not.
+Domain randomisation is a one-player game whose world is drawn at every reset. In M2TD3, the
+adversary chooses the world of an episode; the critic sees its parameters, and the agent does not.
 """
 
 import dataclasses
@@ -30,18 +30,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Parameters of a task's model, each within bounds of its own."""
+    """Parameters of a task's model, each with its own bounds."""
 
     axes: tuple[Axis, ...]
     limits: Box
     fixed: Shift
-    """What is not the task's own and stays as it is."""
+    """The parameters whose bounds are equal, at these values."""
     nominal: Any
-    """The task's model with what is fixed."""
+    """The task's model with the fixed parameters applied."""
 
     @classmethod
     def find(cls, task: Task, name: str, words: Iterable[str]) -> "Ranges":
-        """From what a field of that name says: intervals as ``mass[torso]=0.5:2``, and sets."""
+        """Parse the words of the field ``name``: intervals like ``mass[torso]=0.5:2``, or sets."""
         intervals = read_intervals(name, words, task.id)
         for axis in (interval.axis for interval in intervals):
             if axis.entry.physics is None:
@@ -59,14 +59,14 @@ class Ranges:
         return cls(axes, Box(*map(np.array, ends)), fixed, nominal)
 
     def writer(self, env: Any) -> Callable[[Array], None]:
-        """What writes values, one for each axis, into an environment's model."""
+        """A function that writes values, one per axis, into an environment's model."""
         apply_shift(env.model, self.fixed)
         return functools.partial(parameter_writer(self.nominal, self.axes), env.model)
 
 
 @functools.lru_cache(maxsize=64)
 def randomised(game: Game, task: Task, words: tuple[str, ...]) -> Game:
-    """The game of one player in worlds whose parameters are drawn at each reset."""
+    """The one-player game in worlds whose parameters are drawn at each reset."""
     if game.has_adversary or game.unseen:
         other = f"delta must be 0, not {game.strength}"
         if STRENGTHS.get(game.name) != "delta":
@@ -77,7 +77,7 @@ def randomised(game: Game, task: Task, words: tuple[str, ...]) -> Game:
 
 
 def m2td3_game(task: Task, parameters: tuple[str, ...] | None) -> Game:
-    """The adversary chooses the parameters of each episode's world, and acts in no other way."""
+    """A game in which the adversary chooses each episode's parameters, and nothing else."""
     if not parameters:
         raise InvalidInputError(
             "the formulation m2td3 needs parameters= and their bounds, as in rrls-2d"
@@ -98,7 +98,7 @@ def m2td3_game(task: Task, parameters: tuple[str, ...] | None) -> Game:
 
 
 class DrawnEnv(gym.ObservationWrapper[Any, Any, Any]):
-    """The task in a world whose parameters a reset draws uniformly; its seed fixes them.
+    """The task in a world whose parameters are drawn uniformly at each reset, from its seed.
 
     They can also be given, scaled to [−1, 1]: ``reset(options={"parameters": …})``.
     """
@@ -110,7 +110,7 @@ class DrawnEnv(gym.ObservationWrapper[Any, Any, Any]):
         self._write = ranges.writer(self.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The task's reset, in the world that is given or drawn."""
+        """Reset the task, with parameters that are given or drawn."""
         low, high = self._limits
         unit = (options or {}).get("parameters")
         if unit is None:
@@ -122,5 +122,5 @@ class DrawnEnv(gym.ObservationWrapper[Any, Any, Any]):
         return super().reset(seed=seed, options=options)
 
     def observation(self, observation: Any) -> Any:
-        """The task's, with the parameters if they are shown."""
+        """The task's observation, followed by the parameters if they are shown."""
         return np.concatenate([observation, self._unit]) if self._is_shown else observation

@@ -1,6 +1,7 @@
-"""Tasks that are games of two players already (``tasks.parallel``): the adversary is the other one.
+"""Tasks that are two-player games themselves (``tasks.parallel``): the opponent is the adversary.
 
-Each player sees its own observation, and the critic both, ours first, with both actions.
+Each player sees its own observation; the critic sees both, the protagonist's first, and both
+actions.
 """
 
 import functools
@@ -17,7 +18,7 @@ from mixedne.tasks import Task
 
 
 def two_player_game(task: Task) -> Game:
-    """The game that the task is; ``InvalidInputError`` if it is none."""
+    """The game of a two-player task; raises ``InvalidInputError`` for other tasks."""
     if task.opponent is None:
         raise InvalidInputError(
             f"the formulation pettingzoo needs a task pettingzoo:module:factory, not {task.id}"
@@ -29,20 +30,20 @@ def two_player_game(task: Task) -> Game:
 
 
 class OpponentEnv(gym.ObservationWrapper[Any, Any, Any]):
-    """Takes our agent's action, followed by the opponent's, and shows what both see."""
+    """An environment with the actions and the observations of protagonist and opponent in a row."""
 
     def __init__(self, env: gym.Env[Any, Any], agent_size: int) -> None:
-        """``env``: a task's, around a ``TwoPlayerEnv``."""
+        """``env``: a task's environment, which wraps a ``TwoPlayerEnv``."""
         super().__init__(env)
         self._agent_size = agent_size
 
     def step(self, action: NDArray[np.floating]) -> Any:
-        """The game's step."""
+        """Step the game with the actions of both players."""
         game: Any = self.unwrapped
         game.moves = lambda seen: action[self._agent_size :]
         return super().step(action[: self._agent_size])
 
     def observation(self, observation: Any) -> NDArray[np.float64]:
-        """What both see."""
+        """The observations of both players."""
         game: Any = self.unwrapped
         return np.concatenate([np.asarray(observation, float), game.opponent_sees])

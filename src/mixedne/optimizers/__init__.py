@@ -1,11 +1,11 @@
 """Optimisers of the paper as Optax transformations, usable with or without this package.
 
 =====================  ==========================================================
-``scale_by_langevin``  gradients to preconditioned Langevin steps, for a chain of one's own
+``scale_by_langevin``  scales gradients to preconditioned Langevin steps, for ``optax.chain``
 ``langevin``           RMSProp-preconditioned stochastic gradient Langevin dynamics
 ``sgld``               the same without a preconditioner
 ``rmsprop``            RMSProp in the paper's form: Langevin without noise
-``extrapolate``        any optimiser as a two-phase extra-gradient method
+``extrapolate``        turns any optimiser into a two-phase extra-gradient method
 ``extra_sgd``          the plain extra-gradient method
 ``extra_adam``         Extra-Adam
 ``thermal_noise``      the schedule σ_t

@@ -1,8 +1,8 @@
-"""The last link of this package's optimisers: the step against the gradient.
+"""The last transformation of this package's optimisers: multiplication by −η.
 
 Optax's ``scale_by_learning_rate`` counts the optimiser's own steps. The paper's step sizes
-η_t follow the outer counter t while a chain makes K_t inner steps, so here a caller may
-also hand the learning rate to each ``update``.
+η_t depend on the outer step t, while a chain takes K_t inner steps, so here a caller may
+also pass the learning rate to each ``update``.
 """
 
 from typing import Any
@@ -20,14 +20,14 @@ def value_at(
     default: optax.ScalarOrSchedule,
     given: jax.typing.ArrayLike | None,
 ) -> Any:
-    """The value given with this update, or else the default, which may be a schedule."""
+    """The value passed to this update, or else the default, which may be a schedule."""
     if given is not None:
         return given
     return default(count) if callable(default) else default
 
 
 def descend(learning_rate: optax.ScalarOrSchedule) -> optax.GradientTransformationExtraArgs:
-    """Multiply updates by −η; ``update`` takes ``learning_rate``, which replaces the default."""
+    """Multiply updates by −η; ``update`` accepts a ``learning_rate`` that overrides the default."""
     check_number("learning_rate", learning_rate, above=0)
     default = learning_rate
 

@@ -1,16 +1,16 @@
 """Extra-gradient methods as two-phase Optax transformations.
 
-An extra-gradient step looks ahead, takes the gradient there, and applies it at the point
-where it started (Korpelevich 1976):
+An extra-gradient step looks ahead, computes the gradient there, and applies it at the
+starting point (Korpelevich 1976):
 
     z_(t+1/2) = z_t − step(g(z_t))          first call of ``update``
     z_(t+1)   = z_t − step(g(z_(t+1/2)))    second call
 
-Both calls look alike to the caller: gradient at the current parameters in, update out. The
-state remembers the phase and the base point z_t. With Adam as the inner optimiser this is
+Both calls have the same interface: gradient at the current parameters in, update out. The
+state stores the phase and the base point z_t. With Adam as the inner optimiser this is
 Extra-Adam (Gidel et al. 2019, "A Variational Inequality Perspective on Generative
-Adversarial Networks", Algorithm 4): the moments move, and are bias-corrected, at each
-half-step 2t−1 and 2t.
+Adversarial Networks", Algorithm 4): the moments are updated and bias-corrected at every
+half-step, 2t−1 and 2t.
 """
 
 from typing import Any, NamedTuple
@@ -25,21 +25,21 @@ from mixedne.types import PyTree
 
 
 class ExtrapolationState(NamedTuple):
-    """What the next half-step needs."""
+    """State of :func:`extrapolate` between half-steps."""
 
     at_base: jax.Array
-    """Whether the parameters stand at the base point, so that the next half looks ahead."""
+    """Whether the parameters are at the base point, so that the next half-step looks ahead."""
     base: PyTree
-    """z_t: where the step began, and where the second half starts from."""
+    """z_t: the point where the step began, to which the second half-step is applied."""
     inner: optax.OptState
-    """State of the inner optimiser, which sees every half-step."""
+    """State of the inner optimiser, which is updated in every half-step."""
 
 
 def extrapolate(inner: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
-    """Make a two-phase extra-gradient method of any Optax optimiser.
+    """Turn any Optax optimiser into a two-phase extra-gradient method.
 
-    Every second ``update`` completes a step. ``update`` needs the parameters, and passes
-    further arguments on to the inner optimiser. A projection may follow either half.
+    Every second ``update`` completes a step. ``update`` requires the parameters and passes
+    further arguments on to the inner optimiser. A projection may follow each half-step.
     """
     inner = optax.with_extra_args_support(inner)
 
@@ -57,7 +57,7 @@ def extrapolate(inner: optax.GradientTransformation) -> optax.GradientTransforma
             raise ValueError("an extra-gradient update needs the parameters: pass params")
         steps, inner_state = inner.update(updates, state.inner, params, **extra)
         base = jax.tree.map(lambda p, b: jnp.where(state.at_base, p, b), params, state.base)
-        # Where the base is the current point, b − p is zero and the step stays as it is.
+        # At the base point, b − p is zero and the step is unchanged.
         steps = jax.tree.map(lambda s, b, p: s + (b - p), steps, base, params)
         return steps, ExtrapolationState(~state.at_base, base, inner_state)
 
@@ -67,7 +67,7 @@ def extrapolate(inner: optax.GradientTransformation) -> optax.GradientTransforma
 def extra_sgd(
     learning_rate: optax.ScalarOrSchedule,
 ) -> optax.GradientTransformationExtraArgs:
-    """The plain extra-gradient method. A schedule counts half-steps."""
+    """The plain extra-gradient method. A learning-rate schedule counts half-steps."""
     return extrapolate(descend(learning_rate))
 
 
@@ -78,13 +78,13 @@ def extra_adam(
     b2: float = 0.999,
     epsilon: float = 1e-8,
 ) -> optax.GradientTransformationExtraArgs:
-    """Extra-Adam (Gidel et al. 2019, Algorithm 4). A schedule counts half-steps.
+    """Extra-Adam (Gidel et al. 2019, Algorithm 4).
 
     Args:
-      learning_rate: η.
-      b1: β1, decay of the first moment. On bilinear games zero comes closest.
-      b2: β2, decay of the second moment.
-      epsilon: added to the root of the second moment.
+      learning_rate: η, a number or an Optax schedule over half-steps.
+      b1: β1, decay rate of the first moment. On bilinear games, zero gets closest.
+      b2: β2, decay rate of the second moment.
+      epsilon: constant added to the square root of the second moment.
     """
     check_number("b1", b1, at_least=0, below=1)
     check_number("b2", b2, at_least=0, below=1)

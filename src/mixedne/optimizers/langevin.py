@@ -6,15 +6,15 @@ With a gradient g of the function to be *minimised*, the preconditioned step is
     C ← diag(√(m + ε))
     z ← z − η C⁻¹ g + √(2η) σ C^(−1/2) ξ,   ξ ~ N(0, I)
 
-As in the paper, m starts at zero and has no bias correction, so that first steps are up to
-1/√(1 − α) times η, and ε stands inside the root. With ``bias_correction``, the n-th step has
-m / (1 − αⁿ) in the place of m, as in Adam.
+As in the paper, m starts at zero without bias correction, so that the first steps are up to
+1/√(1 − α) times η, and ε is inside the square root. With ``bias_correction``, the n-th step
+uses m / (1 − αⁿ) instead of m, as in Adam.
 
 With C = I (``sgld``) and a fixed σ, small steps sample from exp(−loss(z)/σ²): σ is a noise
-scale, and σ² the temperature of other texts.
+scale, and σ² is what is often called the temperature.
 
-``optax.add_noise`` cannot express this step: its noise passes through the learning rate,
-whereas Langevin noise scales with the *root* of the learning rate and of the preconditioner.
+``optax.add_noise`` cannot express this step: its noise is multiplied by the learning rate,
+whereas Langevin noise scales with the *square root* of learning rate and preconditioner.
 """
 
 from typing import Any, NamedTuple
@@ -31,14 +31,14 @@ from mixedne.types import PyTree
 
 
 class ScaleByLangevinState(NamedTuple):
-    """What the next Langevin step needs."""
+    """State of :func:`scale_by_langevin`."""
 
     count: jax.Array  # type: ignore[assignment]
-    """Steps taken: the argument of schedules, and of the noise where no key is given."""
+    """Number of steps taken; used by schedules, and for the noise if no key is given."""
     key: jax.Array
-    """Root of the noise where ``update`` is not given a key."""
+    """Random key of the noise, if ``update`` is called without a key."""
     second_moment: PyTree
-    """m: running mean of the squared gradient; ``None`` without a preconditioner."""
+    """m, the running mean of the squared gradient; ``None`` without a preconditioner."""
 
 
 def scale_by_langevin(
@@ -53,24 +53,24 @@ def scale_by_langevin(
 ) -> optax.GradientTransformationExtraArgs:
     """Scale gradients to η C⁻¹ g − √(2η) σ C^(−1/2) ξ, to be subtracted from the parameters.
 
-    Unlike other ``scale_by_`` transformations it holds the learning rate, because the noise
-    grows with its root.
+    Unlike other ``scale_by_`` transformations it includes the learning rate, because the noise
+    scales with its square root.
 
     Args:
       learning_rate: η, a number or an Optax schedule over the steps taken.
-      noise_scale: σ, a number or an Optax schedule. Zero is RMSProp.
-      decay: α, the share of m that a step keeps. One holds m, and so C, at its first value;
-        ``None`` means no preconditioner, C = I.
-      epsilon: ε, added to m inside the root.
-      initial_second_moment: the first value of m.
-      bias_correction: divide m by 1 − αⁿ in step n, for an m that starts at zero.
-      seed: root of the noise where ``update`` is not given a key.
+      noise_scale: σ, a number or an Optax schedule. With zero, the step is that of RMSProp.
+      decay: α, decay rate of m. With one, m and C keep their initial values; ``None`` means no
+        preconditioner, C = I.
+      epsilon: ε, added to m inside the square root.
+      initial_second_moment: initial value of m.
+      bias_correction: whether to divide m by 1 − αⁿ in step n, for an m that starts at zero.
+      seed: seed of the noise, if ``update`` is called without a key.
 
     Returns:
       A transformation whose ``update`` takes four more arguments, all optional: ``key``
       (the noise then depends on nothing else, so that a run can be resumed anywhere),
       ``noise`` (ξ itself, a tree of standard normals drawn elsewhere), ``noise_scale`` and
-      ``learning_rate`` (each replaces the value given here).
+      ``learning_rate`` (each overrides the value given here).
     """
     check_number("learning_rate", learning_rate, above=0)
     check_number("noise_scale", noise_scale, at_least=0)
@@ -114,7 +114,7 @@ def scale_by_langevin(
         inverse, moment = precondition(updates, state.second_moment, state.count)
 
         def scale(g: jax.Array, inverse_c: jax.Array, xi: jax.Array) -> Any:
-            # − η C⁻¹ g + √(2η) σ C^(−1/2) ξ is the step; what a chain subtracts is minus that
+            # the step is − η C⁻¹ g + √(2η) σ C^(−1/2) ξ; a chain subtracts the update: negate
             thermal = jnp.sqrt(2 * eta) * sigma * jnp.sqrt(inverse_c) * xi
             return (-(-eta * (inverse_c * g) + thermal)).astype(g.dtype)
 
@@ -134,7 +134,7 @@ def langevin(
     bias_correction: bool = False,
     seed: int = 0,
 ) -> optax.GradientTransformationExtraArgs:
-    """RMSProp-preconditioned SGLD, in the paper's form: see :func:`scale_by_langevin`."""
+    """RMSProp-preconditioned SGLD in the paper's form; see :func:`scale_by_langevin`."""
     scaled = scale_by_langevin(
         learning_rate,
         noise_scale,
@@ -155,7 +155,7 @@ def sgld(
 ) -> optax.GradientTransformationExtraArgs:
     """Stochastic gradient Langevin dynamics, z ← z − η g + √(2η) σ ξ.
 
-    The arguments, here and of ``update``, are those of :func:`scale_by_langevin`.
+    The arguments, also those of ``update``, are those of :func:`scale_by_langevin`.
     """
     scaled = scale_by_langevin(learning_rate, noise_scale, decay=None, seed=seed)
     return optax.chain(scaled, optax.scale(-1.0))
@@ -168,9 +168,9 @@ def rmsprop(
     epsilon: jax.typing.ArrayLike = 1e-8,
     bias_correction: bool = False,
 ) -> optax.GradientTransformationExtraArgs:
-    """RMSProp as the paper writes it, z ← z − η g / √(m + ε): Langevin without noise.
+    """RMSProp in the paper's form, z ← z − η g / √(m + ε): Langevin dynamics without noise.
 
-    Optax's ``rmsprop`` with the paper's values, whose ``update`` also takes ``learning_rate``.
+    It is Optax's ``rmsprop`` with the paper's values, and ``update`` also takes ``learning_rate``.
     """
     _check_decay(decay, bias_correction)
     check_number("epsilon", epsilon, at_least=0)
@@ -179,15 +179,15 @@ def rmsprop(
 
 
 def _check_decay(decay: jax.typing.ArrayLike, bias_correction: bool) -> None:
-    """α is a share; 1 − αⁿ must not be zero where it divides."""
+    """Check that α is in [0, 1], and below 1 where 1 − αⁿ is a divisor."""
     check_number("decay", decay, at_least=0, **{"below" if bias_correction else "at_most": 1})
 
 
 def standard_normal_like(key: jax.Array, tree: PyTree) -> PyTree:
     """Independent standard normals in the shape of ``tree``.
 
-    One draw serves all leaves: a draw for each leaf costs more than the numbers themselves
-    where a network has many small leaves.
+    One draw covers all leaves: in networks with many small leaves, a draw per leaf would cost
+    more than the numbers themselves.
     """
     flat, unravel = ravel_pytree(tree)
     return unravel(jax.random.normal(key, flat.shape, flat.dtype))

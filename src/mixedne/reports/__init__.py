@@ -1,10 +1,10 @@
-"""Figures and pages made from tables alone: nothing here needs JAX or MuJoCo.
+"""Figures and HTML pages made from tables; nothing here needs JAX or MuJoCo.
 
-``report``    ``mixedne.report``: a page, and figures, from paths
+``report``    ``mixedne.report``: makes a page, and figures, from paths
 ``card``      ``mixedne.card``: a run's model card
-``inputs``    from run folders, tables and studies to the numbers of a report
-``tables``    the tables that a report is
-``figures``   Matplotlib, in the paper's form
+``inputs``    computes a report's numbers from run folders, tables and studies
+``tables``    the tables of a report
+``figures``   figures in the paper's form, with Matplotlib
 ``page``      one HTML file, with Plotly
-``style``     how both name things, and how both look
+``style``     names and styles that both use
 """

@@ -1,8 +1,8 @@
-"""``mixedne.card``: a run's model card, with what other cards lack: how it stands changed worlds.
+"""``mixedne.card``: a run's model card, including its robustness to changed worlds.
 
-A card is a ``README.md`` that begins with the metadata that the Hugging Face hub reads, a document
-in YAML. Names in it come from files that anyone may have made, so they are written as JSON strings,
-which YAML reads as such, and in the text without markup.
+A card is a ``README.md`` that starts with metadata in YAML for the Hugging Face hub. Names in it
+come from files that are not trusted, so they are written as JSON strings, which are valid YAML,
+and in the text without markup.
 """
 
 import json
@@ -27,20 +27,20 @@ from mixedne.reports.inputs.collect import collect
 from mixedne.shifts import Axis, is_nominal, shift_axes
 
 TRAINING = ("agent", "solver", "formulation", "delta", "strength", "preset", "steps", "train_seed")
-"""What the card says of the training, as columns of an evaluation table."""
+"""Columns of an evaluation table that describe the training in the card."""
 
 MAX_ROWS = 60
-"""Of a table in the card; of longer sweeps as many, evenly spaced, are shown."""
+"""Maximum number of rows of a table; longer sweeps are thinned to it evenly."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A card that was written."""
+    """A written model card."""
 
     path: Path
     figures: tuple[Path, ...]
     mean_return: float
-    """In the nominal world."""
+    """The mean return in the nominal world."""
 
 
 def card(
@@ -48,18 +48,18 @@ def card(
 ) -> Card:
     """Write a run's model card: a README with metadata for the Hugging Face hub.
 
-    It holds the run's training, its returns in the nominal world and under every shift and attack
-    that its evaluation table has, and a figure of them. The run must have been evaluated, also in
-    the nominal world.
+    It describes the run's training, its returns in the nominal world and under every shift and
+    attack in its evaluation table, with a figure of them. The run must have been evaluated,
+    including in the nominal world.
 
     Args:
-      run: what :func:`mixedne.train` returned, or a run folder.
-      out: the file to write; by default ``README.md`` in the policy's folder. Figures come beside.
+      run: a run returned by :func:`mixedne.train`, or a run folder.
+      out: file to write; by default ``README.md`` in the policy's folder. Figures go next to it.
       at: which policy of the run: ``"last"``, ``"best"``, or that of a step.
       overwrite: replace the card and its figures if they exist.
 
     Returns:
-      The files that were written, and the mean return in the nominal world.
+      The files written, and the mean return in the nominal world.
 
     Examples:
       >>> import mixedne
@@ -92,7 +92,7 @@ def card(
 
 
 def _points(folder: Path, handle: PolicyHandle) -> pl.DataFrame:
-    """One row per world in which the policy was evaluated; nothing of other policies counts."""
+    """One row per world in which the policy was evaluated, without rows of other policies."""
     path = folder / "evaluation.parquet"
     if not path.is_file():
         raise InvalidInputError(f"{folder} is not evaluated yet: evaluate it first")
@@ -106,14 +106,14 @@ def _points(folder: Path, handle: PolicyHandle) -> pl.DataFrame:
 
 
 def _draw(folder: Path) -> Iterator[tuple[str, Any]]:
-    """The figures of the policy's sweeps, by the names of their files."""
+    """The figures of the policy's sweeps, with the names of their files."""
     found = collect([folder / "evaluation.parquet"])
     for number, (_, figure) in enumerate(draw_sweeps(found, "mean"), 1):
         yield f"robustness-{number}.png", figure
 
 
 def _metadata(handle: PolicyHandle, nominal: pl.DataFrame) -> Iterator[str]:
-    """What the hub reads."""
+    """The metadata for the hub."""
     task, agent = str(handle.task), handle.provenance.get("agent") or "policy"
     value = f"{_number(nominal['mean_return'].item())} +/- {_number(nominal['std_return'].item())}"
     tags = ["reinforcement-learning", "deep-reinforcement-learning"]
@@ -143,7 +143,7 @@ def _metadata(handle: PolicyHandle, nominal: pl.DataFrame) -> Iterator[str]:
 def _text(
     handle: PolicyHandle, points: pl.DataFrame, nominal: pl.DataFrame, figures: Iterable[Path]
 ) -> Iterator[str]:
-    """What people read."""
+    """The text of the card."""
     known = {name: handle.provenance.get(name) for name in TRAINING}
     yield from (f"# {_plain(handle.name)}", "")
     yield f"A policy for {_plain(handle.task)}, trained with mixedne and tested in worlds that"
@@ -188,7 +188,7 @@ def _worlds(points: pl.DataFrame, nominal: pl.DataFrame) -> Iterator[str]:
 
 
 def _sweep(axis: Axis, rows: pl.DataFrame, nominal: float) -> Iterator[str]:
-    """A table of the returns along an axis, all else being nominal."""
+    """A table of the returns along an axis, with everything else nominal."""
     step = -(-rows.height // MAX_ROWS)
     yield f"| {_plain(axis.label)} | mean return | std | worst | of nominal | episodes |"
     yield "| --- | --- | --- | --- | --- | --- |"
@@ -206,7 +206,7 @@ def _number(value: Any) -> str:
 
 
 def _plain(value: Any, keep: str = "") -> str:
-    """Text without line breaks or anything that Markdown or HTML would read as more."""
+    """Text without line breaks or anything that Markdown or HTML would interpret."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
     text = "".join(c if c.isprintable() and c != "`" else "�" for c in text)
     return re.sub(r"[|_*<>\[\]]", lambda c: c[0] if c[0] in keep else f"\\{c[0]}", text)

@@ -14,14 +14,14 @@ from mixedne.reports.tables import STATISTICS
 
 @dataclass(frozen=True)
 class Page:
-    """A report that was written."""
+    """A written report."""
 
     path: Path
     figures: tuple[Path, ...]
     missing: tuple[str, ...]
-    """A sentence for everything that is not there, or not whole."""
+    """One sentence for each result that is missing or incomplete."""
     counts: Mapping[str, int]
-    """How many runs, tasks and episodes it is about."""
+    """Numbers of runs, tasks and episodes in the report."""
 
 
 def report(
@@ -32,19 +32,20 @@ def report(
     title: str | None = None,
     overwrite: bool = False,
 ) -> Page:
-    """Make a page, and figures for a paper, from results.
+    """Make an HTML report, and figures for a paper, from results.
 
     Args:
-      results: runs that :func:`mixedne.train` returned, or paths of study folders, run folders,
+      results: runs returned by :func:`mixedne.train`, or paths of study folders, run folders,
         folders of runs, evaluation tables, output folders of ``mixedne saddle``, or videos.
       out: the ``.html`` file to write.
-      figures: a folder; write the paper's figures there, too, as PDF and PNG.
-      statistic: ``mean``, ``worst`` or ``cvar``: what those figures show. The page has all three.
-      title: of the page.
-      overwrite: replace the page, and figures of the same names, if they exist.
+      figures: folder to also write figures in the paper's style to, as PDF and PNG.
+      statistic: statistic that these figures show: ``mean``, ``worst`` or ``cvar``. The page shows
+        all three.
+      title: title of the page.
+      overwrite: replace the page, and figures with the same names, if they exist.
 
     Returns:
-      What was written, and what is missing.
+      The files written, and what is missing.
 
     Examples:
       >>> import mixedne
@@ -76,7 +77,7 @@ def report(
 
 
 def _check_output(out: Path, figures: Path | None, *, overwrite: bool) -> None:
-    """Refuse what cannot be written, or would overwrite something, before reading."""
+    """Raise, before reading, if an output cannot be written or would overwrite something."""
     if out.suffix.lower() not in (".html", ".htm"):
         raise InvalidInputError(f"the page must be a .html file, not {out}")
     if out.is_dir():

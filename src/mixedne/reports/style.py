@@ -1,4 +1,4 @@
-"""How reports name things, for people and for files, and how they draw them."""
+"""Names and styles in reports: labels, file names, colours and markers."""
 
 import itertools
 import re
@@ -31,7 +31,7 @@ CASE_STUDY: dict[tuple[str, str | None], Style] = {
     ("mixedne-ld", "frozen"): Style("MixedNE-LD, frozen chains", "#009E73", "-", "o"),
     ("mixedne-ld", "coupled"): Style("MixedNE-LD, coupled chains", "#CC79A7", "-", "D"),
 }
-"""By solver and kind of inner chain; colours from Okabe and Ito's palette."""
+"""Styles by solver and kind of inner chain; colours from Okabe and Ito's palette."""
 
 SOLVERS: dict[str, Style] = {
     "mixedne-ld": Style(names.SOLVERS["mixedne-ld"], "#009E73", "-", "o"),
@@ -39,17 +39,17 @@ SOLVERS: dict[str, Style] = {
     "extra-adam": Style(names.SOLVERS["extra-adam"], "#0072B2", "--", "^"),
     "sac": Style(names.AGENTS["sac"], "#CC79A7", ":", "D"),
 }
-"""By solver of training; SAC, which has none, stands under its own name."""
+"""Styles by solver of training; SAC, which has none, is listed under its own name."""
 
 FURTHER_COLORS = ("#E69F00", "#56B4E9", "#000000")
 FURTHER_LINES = ((0, (3, 1, 1, 1, 1, 1)), (0, (10, 2)), (0, (1, 3)), (0, (6, 2, 2, 2)))
 FURTHER_MARKERS = ("P", "v", "X", "*", "<")
-"""For further curves, taken in turn: sixty differ, and twenty in grey. Without the palette's
-yellow, which is too light."""
+"""Markers for further curves, in turn: sixty styles differ, and twenty in greyscale. The palette's
+yellow, which is too light, is left out."""
 
 
 def further_style(label: str, place: int) -> Style:
-    """The style of a curve that has none by its solver."""
+    """The style of a curve without a style of its solver."""
     kinds: tuple[Any, ...] = (FURTHER_COLORS, FURTHER_LINES, FURTHER_MARKERS)
     return Style(label, *(kind[place % len(kind)] for kind in kinds))
 
@@ -59,7 +59,7 @@ PLOTLY_MARKERS = {
     **{"o": "circle", "s": "square", "^": "triangle-up", "v": "triangle-down", "D": "diamond"},
     **{"P": "cross", "X": "x", "*": "star", "<": "triangle-left"},
 }
-"""Matplotlib's lines and markers in Plotly's words."""
+"""Matplotlib's lines and markers in Plotly's terms."""
 
 ACTING = {"mean": "acting by the mean", "stochastic": "acting by samples", None: "acting not known"}
 
@@ -69,18 +69,18 @@ SETTINGS = {
     "eta": "η: step size of the players",
     "inner_steps": "steps of the inner chains",
 }
-"""Settings that searches vary; others go by their own name."""
+"""Labels of settings that searches vary; others are labelled with their own name."""
 
 PLAYERS = (
     "One-player MixedNE-LD (δ = 0) beside GAD and Extra-Adam with two players (δ = 0.1): the paper "
     "claims that sampling without an adversary is as robust as these baselines with one. "
     "Two-player MixedNE-LD is no part of that claim."
 )
-"""Which methods the comparison of one player with two takes, and why."""
+"""A note on which methods the comparison of one player with two includes, and why."""
 
 
 def solver_words(solver: str | None, agent: str | None = None) -> str:
-    """A solver's name in print; an agent without a solver goes by its own name."""
+    """A solver's printed name; for an agent without a solver, the agent's name."""
     return agent_words(agent) if solver is None else names.SOLVERS.get(solver, solver)
 
 
@@ -90,7 +90,7 @@ def agent_words(agent: str | None) -> str:
 
 
 def delta_words(delta: float | None) -> str:
-    """E.g. δ = 0.1; a policy from elsewhere has none, nor one trained in a game without it."""
+    """E.g. δ = 0.1; external policies and games without δ have none."""
     return "no δ" if delta is None else f"δ = {delta:g}"
 
 
@@ -122,21 +122,21 @@ def list_words(words: Iterable[str]) -> str:
 
 
 def short_axis(name: str) -> str:
-    """What is shifted, in a word."""
+    """A short name of what is shifted."""
     if name.startswith("attack[") and name.endswith("]"):
         return f"attack on {name[7:-1]}"
     return "ρ" if name == "rho" else name
 
 
 def method_name(agent: str | None, delta: float | None) -> str:
-    """An agent and a share of the adversary in a file's name, e.g. ddpg-delta0.1."""
+    """An agent and δ as a part of a file name, e.g. ddpg-delta0.1."""
     return f"{agent or 'unknown'}-{'nodelta' if delta is None else f'delta{delta:g}'}"
 
 
 def safe_name(*parts: str) -> str:
-    """One name for a file, made of small letters, digits, dots and hyphens alone.
+    """A file name that consists only of lower-case letters, digits, dots and hyphens.
 
-    Parts are cut: the whole must stay below the file system's 255 bytes.
+    Parts are truncated, so that the name stays below the file system's 255 bytes.
     """
     cleaned = (re.sub(r"[^a-z0-9.]+", "-", part.lower()) for part in parts if part)
     return "-".join(part[:60].strip("-.") or "unnamed" for part in cleaned)

@@ -1,8 +1,8 @@
-"""What a report shows, as tables: the figures and the page draw these and compute nothing.
+"""The tables of a report: the figures and the page draw them and compute nothing.
 
-Every frame names a method by the same columns, :data:`METHOD`. Numbers over training seeds come
-with the 95 % interval named in :data:`INTERVALS`; its bounds are null for a single seed. A number
-that an invalid episode entered is NaN. An axis is named as the column of an evaluation table.
+Every table identifies a method by the same columns, :data:`METHOD`. Numbers over training seeds
+have the 95 % interval named in :data:`INTERVALS`; its bounds are null for a single seed. A number
+that includes an invalid episode is NaN. Axes are named like the columns of an evaluation table.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 STATISTICS = {"mean": "mean", "worst": "worst case", "cvar": "CVaR 10 %"}
-"""At one shift: of a run's episodes. Over a sweep: of a run's mean returns at its shifts."""
+"""Statistics with their labels; at one shift, over a run's episodes; for a sweep, over its mean
+returns at the shifts."""
 
 INTERVALS = {
     "mean": "95 % interval of the mean over training seeds (Student's t)",
@@ -21,10 +22,10 @@ INTERVALS = {
 }
 
 BAND_SEEDS = 5
-"""Of fewer training seeds, figures show every run as a thin line, and no band."""
+"""Minimum number of training seeds for a band; with fewer, figures show thin lines of all runs."""
 
 INTERVAL_SEEDS = 3
-"""Of fewer, an interval is not printed: Student's factor for two is 12.7."""
+"""Minimum number of seeds for printing an interval: Student's factor for two is 12.7."""
 
 Schema = dict[str, Any]
 
@@ -40,25 +41,25 @@ TRAINED: Schema = {
     "delta": pl.Float64,
     "label": pl.String,  # solver and all else that tells it from others of its agent and δ
 }
-"""The columns that name a method on a task, however it was tested."""
+"""The columns that identify a method on a task, however it was evaluated."""
 
 METHOD: Schema = {
     **TRAINED,
     "acting": pl.String,  # mean or stochastic; null where it is not known
     "mass_mode": pl.String,  # reference or consistent
 }
-"""The columns that name a method on a task, and how it was tested."""
+"""The columns that identify a method on a task, and how it was evaluated."""
 
 OVER_SEEDS: Schema = {**_columns(pl.Float64, "value low high"), "seeds": pl.Int64}
-"""A mean over training seeds, its interval, and of how many."""
+"""A mean over training seeds, its interval, and the number of seeds."""
 
 EPISODES: Schema = _columns(pl.Int64, "episodes invalid")
-"""Of all seeds together, and how many of these have a return that is no number."""
+"""Number of episodes of all seeds, and how many of them have a return that is not finite."""
 
 SWEEPS: Schema = {
     **METHOD, "axis": pl.String, "x": pl.Float64, "statistic": pl.String, **OVER_SEEDS, **EPISODES,
 }  # fmt: skip
-"""Return against one shift, all others nominal; ``statistic`` is of each run's episodes."""
+"""Return against one shift, all others nominal; ``statistic`` is over each run's episodes."""
 
 MAPS: Schema = {
     **METHOD, **_columns(pl.String, "axis_x axis_y"), **_columns(pl.Float64, "x y"),
@@ -78,7 +79,7 @@ SUMMARY: Schema = {
     **_columns(pl.Float64, "improvement improvement_low improvement_high"),
     "overlap": pl.Boolean,  # whether the intervals of the two means overlap; null if unknown
 }
-"""One number a method and sweep, compared with its baseline."""
+"""One number per method and sweep, compared with its baseline."""
 
 LEARNING: Schema = {
     **TRAINED,
@@ -87,7 +88,7 @@ LEARNING: Schema = {
     **_columns(pl.Float64, "updates seconds"),  # inner updates and time so far, mean over seeds
     **OVER_SEEDS,
 }
-"""Return while training."""
+"""Return during training."""
 
 
 def _of_single_runs(schema: Schema) -> Schema:
@@ -109,12 +110,12 @@ SEARCHES: Schema = {
     "chosen": pl.Boolean,
     "paper": pl.Boolean,  # whether the paper's tables have these values
 }
-"""What a hyperparameter search found."""
+"""Results of hyperparameter searches."""
 
 PUBLISHED: Schema = {
     **TRAINED, "axis": pl.String, "x": pl.Float64, **OVER_SEEDS, "source": pl.String,
 }  # fmt: skip
-"""Curves that others published, for the tasks at hand, and whom they are from."""
+"""Published curves for the report's tasks, with their sources."""
 
 
 SETS: Schema = {
@@ -158,19 +159,19 @@ class Provenance:
     """How the results were made."""
 
     commands: tuple[str, ...] = ()
-    """What would make the runs again."""
+    """Commands that reproduce the runs."""
     versions: tuple[str, ...] = ()
-    """Each set of versions that made a part, in words."""
+    """Each set of software versions that produced results, in words."""
     machines: tuple[str, ...] = ()
     seeds: tuple[tuple[str, str], ...] = ()
-    """Method in words, training seeds."""
+    """Pairs of a method in words and its training seeds."""
     sources: tuple[str, ...] = ()
     """The folders and files that were read."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that a page and its figures show."""
+    """Everything that a page and its figures show."""
 
     title: str = "Robustness report"
     sweeps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SWEEPS))
@@ -190,6 +191,6 @@ class Report:
     videos: tuple[Video, ...] = ()
     provenance: Provenance = Provenance()
     missing: tuple[str, ...] = ()
-    """What is not there, or not whole: one sentence each."""
+    """One sentence for each result that is missing or incomplete."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """runs, episodes, tasks."""
+    """Numbers of ``runs``, ``episodes`` and ``tasks``."""

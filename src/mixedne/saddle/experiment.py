@@ -1,7 +1,7 @@
-"""Runs solvers on the two-number games, all objectives and seeds of a case in one program.
+"""Run solvers on the games, with all objectives and seeds of a case in one program.
 
 The solvers are those that train the robots, with plain gradient steps (GAD), extra-gradient
-steps (EG) or Langevin steps without a preconditioner (MixedNE-LD). Double precision.
+steps (EG) or Langevin steps without a preconditioner (MixedNE-LD), in double precision.
 """
 
 import functools
@@ -21,8 +21,8 @@ from mixedne.saddle.tables import Run
 from mixedne.types import Players, PyTree
 
 SEEDS_AT_ONCE = 1000
-"""Seeds run in blocks of at most this many, so that memory stays bounded. A seed's numbers
-do not depend on the block it runs in."""
+"""Maximum number of seeds in a block, so that memory stays bounded. A seed's results do not
+depend on its block."""
 
 
 def make_solver(

@@ -1,11 +1,11 @@
 """The case study's games, and its settings: the paper's, and those of the authors' scripts.
 
 All three objectives, on [−2, 2]², are of the form f(θ, ω) = q θ²ω² + b θω. The agent θ maximises f,
-the adversary ω minimises it. The formulas are plain arithmetic and serve NumPy and JAX arrays
-alike; this module needs neither JAX nor a solver. The settings:
+the adversary ω minimises it. The formulas are plain arithmetic and work with NumPy and JAX
+arrays; this module needs neither JAX nor a solver. The settings:
 
-``paper``    the values that the paper prints, its Algorithm 1 (frozen chains) and its alternating
-             GAD. It prints no starting points: ours are two of the authors'.
+``paper``    the values in the paper, its Algorithm 1 (frozen chains) and its alternating GAD. The
+             paper has no starting points: ours are two of the authors'.
 ``authors``  what the authors' published scripts do: coupled chains of K = 100 steps, simultaneous
              GAD, smaller steps for GAD and EG, and a start for each objective and figure.
 """
@@ -24,11 +24,10 @@ from mixedne.names import INNER_CHAINS
 Point: TypeAlias = tuple[float, float]
 
 BOX = 2.0
-"""Both numbers live in [−BOX, BOX]."""
+"""Both numbers are in [−BOX, BOX]."""
 
 CURVE = 0.5
-"""Where the bilinear term is present, all points with θω = CURVE are stationary, but they are no
-equilibria."""
+"""With a bilinear term, all points with θω = CURVE are stationary, but they are not equilibria."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Objective:
 
     @property
     def has_curve(self) -> bool:
-        """Whether θω = 0.5 is a curve of stationary points that are no equilibria."""
+        """Whether θω = 0.5 is a curve of stationary points that are not equilibria."""
         return self.bilinear != 0
 
 
@@ -63,7 +62,7 @@ OBJECTIVES = {
         Objective("x2y2", "θ²ω²", 1.0, 0.0),
     )
 }
-"""By name, in the paper's order."""
+"""The objectives by name, in the paper's order."""
 
 
 def payoff(quartic: Any, bilinear: Any, theta: Any, omega: Any) -> Any:
@@ -73,7 +72,7 @@ def payoff(quartic: Any, bilinear: Any, theta: Any, omega: Any) -> Any:
 
 
 class Moments(NamedTuple):
-    """First and second moments of a mixed strategy pair (p, q), which is all that f sees."""
+    """First and second moments of a mixed strategy pair (p, q); E f depends only on these."""
 
     theta: Any
     theta_squared: Any
@@ -92,19 +91,19 @@ class Moments(NamedTuple):
 
 
 def distance(objective: Objective, moments: Moments) -> NDArray[np.float64]:
-    """How far the strategies lie from the equilibria that the paper names.
+    """The distance of the strategies from the equilibria that the paper names.
 
-    To (0, 0), or to the line ω = 0 for θ²ω². Of a distribution, the root of the mean
-    squared distance (its Wasserstein-2 distance to (0, 0), or to the line).
+    It is the distance to (0, 0), or to the line ω = 0 for θ²ω². For a distribution, it is the root
+    mean square distance (its Wasserstein-2 distance to (0, 0), or to the line).
     """
     along_theta = moments.theta_squared if objective.has_curve else 0.0
     return np.asarray(np.sqrt(along_theta + moments.omega_squared))
 
 
 def exploitability(objective: Objective, moments: Moments) -> NDArray[np.float64]:
-    """Max over θ of E_q f(θ, ω) minus min over ω of E_p f(θ, ω); zero at equilibria only.
+    """Max over θ of E_q f(θ, ω) minus min over ω of E_p f(θ, ω); zero only at equilibria.
 
-    In closed form: for fixed opponents f is a quadratic in the player's own number.
+    It has a closed form: for fixed opponents f is quadratic in the player's own number.
     """
     q, b = objective.quartic, objective.bilinear
     best_agent = _largest_on_box(q * moments.omega_squared, b * moments.omega)
@@ -147,27 +146,27 @@ STARTS: dict[str, dict[str, dict[str, Point]]] = {
     },
 }
 """Starting points by settings, objective and name. The authors' points with sixteen digits are
-what their scripts draw with NumPy's seeds 2, 488 and 487."""
+those that their scripts draw with the NumPy seeds 2, 488 and 487."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a solver runs; the defaults are the paper's."""
+    """Settings of a solver; the defaults are the paper's."""
 
     steps: int = 1000
     """Outer steps T."""
     learning_rate: float = 0.1
-    """η."""
+    """Step size η."""
     noise_scale: float = 0.01
     """ε of MixedNE-LD: the noise of an inner step is ε √(2η) ξ."""
     inner_steps: int = 50
     """K, the inner steps of MixedNE-LD."""
     damping: float = 0.5
-    """β of MixedNE-LD."""
+    """Damping factor β of MixedNE-LD."""
     inner: str = "frozen"
     """What the inner chains of MixedNE-LD play against."""
     alternating: bool = True
-    """Whether the adversary of GAD answers the agent's new iterate rather than its old one."""
+    """Whether the adversary of GAD steps against the agent's new iterate instead of its old one."""
 
     def __post_init__(self) -> None:
         check_number("steps", self.steps, at_least=1)
@@ -194,7 +193,7 @@ def named_settings(name: str, solver: str, objective: str) -> Settings:
 
 @dataclass(frozen=True)
 class Case:
-    """One solver from one start, on objectives that share the start and the settings."""
+    """One solver from one starting point, on objectives that share it and the settings."""
 
     objectives: tuple[Objective, ...]
     solver: str
@@ -224,8 +223,8 @@ def plan_cases(
 ) -> list[Case]:
     """Every start, solver and kind of chain, in this order.
 
-    A case holds as many objectives as agree in start and settings. An inner chain of ``None`` is
-    of the kind that the settings have; ``overrides`` are fields of :class:`Settings`.
+    Objectives with the same start and settings share a case. For ``None`` in ``inners``, the kind
+    of chain is that of the settings; ``overrides`` are fields of :class:`Settings`.
     """
     cases = []
     for start, solver in itertools.product(starts, solvers):

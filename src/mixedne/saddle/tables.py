@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from mixedne.saddle.objectives import CURVE, Case, Moments, Objective, distance, exploitability
 
 CURVE_WIDTH = 0.05
-"""An iterate lies on the stationary curve while |θω − 0.5| is at most this."""
+"""An iterate is on the stationary curve if |θω − 0.5| is at most this."""
 
 CASE = ("objective", "start", "solver", "inner")
-"""The columns that name a case; its rows differ by seed."""
+"""The columns that identify a case; its rows differ by seed."""
 
 START = ("start_theta", "start_omega")
-"""The columns with the point that a case starts from."""
+"""The columns with the starting point of a case."""
 
 PATHS = (*CASE, *START, "steps", "seed", "theta", "omega")
 """The columns of :func:`paths`."""
@@ -27,7 +27,7 @@ MEASURES = (
     *("distance", "average_distance", "chain_distance", "end_exploitability"),
     *("average_exploitability", "exploitability", "path_exploitability", "escape_step"),
 )
-"""The columns that :func:`summary` spreads over seeds."""
+"""The columns for which :func:`summary` reports the spread over seeds."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Run:
     objective: Objective
     seeds: NDArray[np.int64]
     theta: NDArray[np.float64]
-    """(seeds, steps + 1): the outer iterates, the start included."""
+    """(seeds, steps + 1): the outer iterates, including the start."""
     omega: NDArray[np.float64]
     """(seeds, steps + 1)."""
     chain: Moments
-    """(seeds,): moments over every inner iterate of the run. Solvers without chains have
-    one inner iterate a step, their new outer one."""
+    """(seeds,): moments over all inner iterates of the run. Solvers without chains have one
+    inner iterate per step, their new outer iterate."""
 
 
 def results(runs: list[Run]) -> pl.DataFrame:
@@ -52,10 +52,10 @@ def results(runs: list[Run]) -> pl.DataFrame:
     ``theta``, ``omega``, ``value``, ``distance`` and ``end_exploitability`` are of the last
     iterate; ``average_…`` of the running average of the outer iterates; ``exploitability``
     and ``chain_distance`` of the distribution of all inner iterates; ``path_exploitability``
-    of the distribution of all outer iterates. ``escaped`` says whether the last iterate lies
-    off the stationary curve, ``reached_step`` when the path first came onto it and
-    ``escape_step`` since when it has been off it for good; all three are null where there
-    is nothing to say.
+    of the distribution of all outer iterates. ``escaped`` is whether the last iterate is off
+    the stationary curve, ``reached_step`` the step at which the path first reached it, and
+    ``escape_step`` the step since which it has been off it for good; all three are null where
+    they do not apply.
     """
     return pl.concat(map(_run_results, runs))
 
@@ -99,7 +99,7 @@ def _with_case(run: Run, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _escape(run: Run) -> pl.DataFrame:
-    """When the path came onto the stationary curve, and whether and when it left for good."""
+    """When the path reached the stationary curve, and whether and when it left it for good."""
     on_curve = np.abs(run.theta * run.omega - CURVE) <= CURVE_WIDTH
     on_curve &= run.objective.has_curve
     reached, escaped = pl.Series(on_curve.any(1)), pl.Series(~on_curve[:, -1])
@@ -112,10 +112,10 @@ def _escape(run: Run) -> pl.DataFrame:
 
 
 def summary(table: pl.DataFrame) -> pl.DataFrame:
-    """One row per case: shares and medians over seeds, with their spreads.
+    """One row per case: fractions and medians over seeds, with their spreads.
 
     ``…_low`` and ``…_high`` are the 5 % and 95 % quantiles over seeds; for the escaped
-    share they are its 95 % Wilson interval.
+    fraction they are its 95 % Wilson interval.
     """
     measures = pl.col(MEASURES)
     low, high = (measures.quantile(share, "linear") for share in (0.05, 0.95))
@@ -138,7 +138,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
 def paths(runs: list[Run], seeds: int) -> pl.DataFrame:
     """The outer iterates of the first ``seeds`` seeds, one row per case and seed.
 
-    In single precision: they are for drawing.
+    They are in single precision, for drawing.
     """
 
     def of_run(run: Run) -> pl.DataFrame:
@@ -150,9 +150,9 @@ def paths(runs: list[Run], seeds: int) -> pl.DataFrame:
 
 
 def mark_settings(paths: pl.DataFrame, settings: str) -> pl.DataFrame:
-    """The table of paths with starts that name the settings, if those are not the paper's.
+    """The table of paths, with the settings in the names of starts unless they are the paper's.
 
-    Cases of several settings can then stand side by side in one figure.
+    One figure can then show cases of several settings.
     """
     if settings == "paper":
         return paths

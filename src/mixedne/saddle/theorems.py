@@ -1,8 +1,8 @@
-"""What Section 4 claims, checked by computation, with the conditions under which it holds.
+"""Numerical checks of the claims of Section 4, with the conditions under which they hold.
 
-Every :class:`Check` compares a measured number with the number that the claim implies.
-Checks marked ``paper`` test a claim as the paper states it and may fail; the others test
-the form in which the claim is true.
+Every :class:`Check` compares a measured number with the number implied by the claim. Checks
+marked ``paper`` test a claim as the paper states it and may fail; the others test the form in
+which the claim is true.
 """
 
 import functools
@@ -35,7 +35,7 @@ from mixedne.types import Players
 
 @dataclass(frozen=True)
 class Check:
-    """One number that a claim implies, and the number that was measured."""
+    """A number implied by a claim, and the measured number."""
 
     claim: str
     objective: str
@@ -44,7 +44,7 @@ class Check:
     expected: float
     measured: float
     tolerance: float
-    """For Monte-Carlo estimates four standard errors, otherwise numerical error."""
+    """Four standard errors for Monte Carlo estimates, otherwise numerical error."""
     paper: bool = False
     """Whether this is the claim as the paper states it."""
 
@@ -91,8 +91,8 @@ def integrate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Times and points (samples, 2) along the flow, by SciPy.
 
-    At an edge of the box it can ``slide``, without motion outwards; or ``stop``, also on an axis,
-    and the path is then shorter.
+    At an edge of the box the flow can ``slide``, without its outward component, or ``stop``, which
+    it then also does on an axis, and the path is shorter.
     """
 
     def velocity(time: float, point: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,10 +134,10 @@ def circle(radius: float, degrees: float) -> Point:
 
 
 def period(radius: float) -> float:
-    """Time in which the gradient flow of radius r < 1 goes round once, 2π/√(1 − r⁴).
+    """Period of the gradient flow at radius r < 1, 2π/√(1 − r⁴).
 
     In polar coordinates the flow is r' = 0, φ' = ±(1 − r² sin 2φ); the period is the
-    integral of dφ/|φ'| over a turn.
+    integral of dφ/|φ'| over one turn.
     """
     return float(2 * np.pi / np.sqrt(1 - radius**4))
 
@@ -173,7 +173,7 @@ def check_gradient_flow(objective: Objective) -> Iterator[Check]:
 
 
 def check_newton_flow(objective: Objective) -> Iterator[Check]:
-    """The product θω, until the path meets the box's edge and beyond."""
+    """The product θω, until the path reaches the box's edge and beyond."""
     flow = functools.partial(newton_flow, objective)
     check = functools.partial(Check, "Theorem 2, Newton's flow", objective.name)
     starts = [(0.9, 0.9), (0.3, 0.4), (-0.5, 0.8), (1.0, 0.5)]
@@ -196,7 +196,7 @@ def check_newton_flow(objective: Objective) -> Iterator[Check]:
 def two_step_decrease(point: Point, learning_rate: float, noise_scale: float) -> float:
     """θ₁ω₁ − E[θ₃ω₃] from a point on θω = 0.5, for any noise scale.
 
-    4η²(ηε²r² + 14η²ε⁴) with r² = θ₁² + ω₁²; the paper prints it for ε = 1.
+    4η²(ηε²r² + 14η²ε⁴) with r² = θ₁² + ω₁²; the paper has it for ε = 1.
     """
     heat = learning_rate * noise_scale**2
     return 4 * learning_rate**2 * (heat * float(np.dot(point, point)) + 14 * heat**2)
@@ -207,8 +207,8 @@ def two_step_exact(
 ) -> tuple[float, float]:
     """E[θ₃ω₃] and E[θ₃² + ω₃²] by Gauss–Hermite quadrature.
 
-    Given the first step, the second step's noise enters through its variance alone; what
-    is left is a polynomial of degree six in each of two normals, for which ten nodes are
+    Given the first step, the second step's noise enters only through its variance; what
+    remains is a polynomial of degree six in each of two normals, for which ten nodes are
     exact.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(10)
@@ -284,7 +284,7 @@ def check_two_steps(objective: Objective, samples: int) -> Iterator[Check]:
 
 
 def check_mixed_equilibria(objective: Objective) -> Iterator[Check]:
-    """(0, 0) is an equilibrium, but a spread-out player is one too, far from (0, 0)."""
+    """(0, 0) is an equilibrium, but so is a spread-out mixed strategy far from (0, 0)."""
     check = functools.partial(Check, "Mixed equilibria", objective.name)
     both, none = np.array([-1.0, 1.0]), np.zeros(2)
     agent_spreads = objective.quartic > 0

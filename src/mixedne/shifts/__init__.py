@@ -1,9 +1,9 @@
-"""What can differ between the world of training and the world of a test: a registry.
+"""Shifts: how a test world can differ from the world of training.
 
 ``entries``    everything that can be shifted, one entry each
-``registry``   axes and shifts: numbers along parameters and what they are applied to
-``model``      shifts written into MuJoCo models, read back and verified; what they change
-``sets``       uncertainty sets: parameters between bounds, by name or from a file
+``registry``   axes (a parameter and what it is applied to) and shifts (values of axes)
+``model``      writing shifts into MuJoCo models, verifying them, and their effects
+``sets``       uncertainty sets: parameters within bounds, by name or from a file
 ``channels``   shifts of actions and observations; random numbers by episode and step
 
 Importing the package loads neither MuJoCo nor Gymnasium.

@@ -1,9 +1,8 @@
-"""Shifts between a policy and its world: what becomes of actions and of observations.
+"""Shifts between a policy and its world, applied to actions and observations.
 
-All that is random in an episode depends on its seed and the step alone. Worlds that differ in a
-shift, in their physics or in their policy meet the same draws, so that comparisons are paired. The
-initial state is drawn from the bare seed, as Gymnasium does; every other use has a stream of its
-own.
+All random numbers in an episode depend only on its seed and the step. Worlds that differ in a
+shift, in their physics or in their policy get the same numbers, so that comparisons are paired. The
+initial state is drawn from the seed itself, as in Gymnasium; every other use has its own stream.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,24 +13,24 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.floating]
 Rows: TypeAlias = NDArray[np.intp] | slice
-"""Which worlds of those that there were at the beginning."""
+"""A selection of the initial worlds."""
 
 ALL = slice(None)
 
 ACTION_NOISE, POLICY, OBSERVATION_NOISE, PARAMETERS, RANDOM_ATTACK = 1, 2, 3, 4, 5
-"""The streams."""
+"""Numbers of the random streams."""
 
 _BLOCK = 64
-# Steps drawn at once; the draws do not depend on it.
+# Number of steps that are drawn at once; the draws do not depend on it.
 
 
 def episode_generator(seed: int, stream: int) -> np.random.Generator:
-    """The generator of one stream of an episode."""
+    """The random generator of one stream of an episode."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))
 
 
 class DrawStream:
-    """Numbers for every world and step, each world from its own generator."""
+    """Random numbers for every world and step, each world from its own generator."""
 
     def __init__(
         self,
@@ -39,13 +38,13 @@ class DrawStream:
         size: int,
         law: Callable[..., NDArray[np.float64]] = np.random.Generator.random,
     ) -> None:
-        """``size`` numbers per world and step, from [0, 1) unless ``law`` is another method."""
+        """``size`` numbers per world and step, uniform on [0, 1) unless ``law`` is given."""
         self._generators, self._law = generators, law
         self._block = np.empty((len(generators), _BLOCK, size))
         self._steps = 0
 
     def draw(self, worlds: Rows = ALL) -> NDArray[np.float64]:
-        """(worlds, size) numbers for the next step; a world that was left out once stays out."""
+        """(worlds, size) numbers for the next step; a world that is left out once stays out."""
         step = self._steps % _BLOCK
         if step == 0:
             for world in np.arange(len(self._generators))[worlds]:
@@ -55,18 +54,18 @@ class DrawStream:
 
 
 Spaces: TypeAlias = Any
-"""What a task says: ``action_low`` and ``action_high``, the box, and ``observation_size``."""
+"""A task's ``action_low``, ``action_high`` and ``observation_size``."""
 
 Channel: TypeAlias = Callable[[Array, Rows], Array]
-"""From a row for each of the worlds named, what becomes of it; called once per step, and for
-observations at the reset too."""
+"""A function that transforms one row per world; called once per step, and for observations also at
+the reset."""
 
 MakeChannel: TypeAlias = Callable[[NDArray[np.float64], Sequence[int], Spaces], Channel]
-"""From each world's number, each world's episode seed, and the task."""
+"""A function that makes a channel from each world's value and episode seed, and the task."""
 
 
 class ActionNoise:
-    """With probability p, a uniform action over the task's box replaces the policy's."""
+    """With probability p, a uniform action from the task's box replaces the policy's."""
 
     def __init__(self, values: NDArray[np.float64], seeds: Sequence[int], spaces: Spaces) -> None:
         """One probability and one episode seed per world."""
@@ -76,17 +75,17 @@ class ActionNoise:
         self._stream = DrawStream(generators, 1 + len(self._low))
 
     def __call__(self, rows: Array, worlds: Rows = ALL) -> Array:
-        """Uniform actions where the first of a world's draws lies below p; the type stays."""
+        """Replace actions where a world's first draw is below p; the dtype is kept."""
         draws = self._stream.draw(worlds)
         uniform = (self._low + (self._high - self._low) * draws[:, 1:]).astype(rows.dtype)
         return np.where(draws[:, :1] < self._noise[worlds, None], uniform, rows)
 
 
 class ActionDelay:
-    """The world receives the action of so many steps ago, and the box's centre before that."""
+    """The world receives the action from some steps ago, and at first the box's centre."""
 
     def __init__(self, values: NDArray[np.float64], seeds: Sequence[int], spaces: Spaces) -> None:
-        """One number of steps per world."""
+        """One delay, in steps, per world."""
         self._delays = values.astype(int)
         self._centre = (spaces.action_low + spaces.action_high) / 2
         self._history: list[Array] = []  # of all worlds, the newest first
@@ -103,7 +102,7 @@ class ActionDelay:
 
 
 class ObservationNoise:
-    """The policy sees the observation plus normal noise; the world and its rewards do not."""
+    """The policy sees observations with normal noise; the world and its rewards are unaffected."""
 
     def __init__(self, values: NDArray[np.float64], seeds: Sequence[int], spaces: Spaces) -> None:
         """One standard deviation, in the observations' own units, per world."""
@@ -113,5 +112,5 @@ class ObservationNoise:
         self._stream = DrawStream(generators, spaces.observation_size, normal)
 
     def __call__(self, rows: Array, worlds: Rows = ALL) -> Array:
-        """What the policies see."""
+        """The observations with noise."""
         return rows + self._scale[worlds, None] * self._stream.draw(worlds)

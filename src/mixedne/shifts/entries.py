@@ -1,8 +1,8 @@
-"""Everything that can be shifted, one entry each, and what an entry says.
+"""Everything that can be shifted, with one entry each.
 
 To add a shift, add an entry to :data:`ENTRIES`; command line, Python, grids, tables, labels,
-warnings and both kinds of environments follow from it. Functions that need MuJoCo import it
-themselves: reports read this module, and need no simulator.
+warnings and both kinds of environments are derived from it. Functions that need MuJoCo import it
+themselves: reports use this module, and need no simulator.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ Model: TypeAlias = Any
 
 
 class Bounds(NamedTuple):
-    """Which numbers are allowed."""
+    """Bounds of the allowed values."""
 
     at_least: float | None = None
     above: float | None = None
@@ -35,60 +35,60 @@ def _set_first(row: Array, value: float) -> None:
 
 @dataclass(frozen=True)
 class Physics:
-    """The numbers of a MuJoCo model that a parameter multiplies, and what else follows."""
+    """The numbers of a MuJoCo model that a parameter multiplies, and what is derived from them."""
 
     arrays: Callable[[Model], Sequence[Array]]
-    """Views of the model, (rows, …) each: written, read back and verified."""
+    """Views of the model's arrays, each (rows, …), which are written, read back and verified."""
     element: Callable[[Model], NDArray[np.integer]] | None = None
-    """Which element each row belongs to; None: row i is element i."""
+    """The element that each row belongs to; None if row i is element i."""
     set_value: Callable[[Array, float], None] = _set_first
-    """Makes an element's rows of the first array hold an absolute value exactly."""
+    """Sets an element's rows of the first array to exactly this absolute value."""
     get_value: Callable[[Array], float] = lambda row: float(row.flat[0])
-    """The absolute value that they hold. All of an element's numbers change in proportion."""
+    """The absolute value of these rows. All of an element's numbers change in proportion."""
     derive: Callable[[Model, Array, str], None] | None = None
-    """Called after the writing with the factor on each element and the mass mode."""
+    """Called after writing, with the factor on each element and the mass mode."""
     verify: Callable[[Model, Model, Array, str], None] | None = None
-    """Raises unless what ``derive`` wrote is there: the model, the nominal one, factors, mode."""
+    """Raises unless ``derive`` took effect; takes the model, the nominal one, factors and mode."""
     change: Callable[[Model, Model], float] | None = None
-    """How much two models differ in what the parameter acts through, relatively; by default the
-    change of the accelerations."""
+    """The relative difference between two models in what the parameter affects; by default in the
+    accelerations."""
     refuse: Callable[[Model, int], str | None] | None = None
-    """Why an element cannot be shifted; None where it can."""
+    """Why an element cannot be shifted; None if it can."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """Something that can be shifted by a number. One of the last four says where it acts."""
+    """Something that can be shifted by a number. One of the last four fields says where it acts."""
 
     name: str
-    """As on the command line, in Python and in tables."""
+    """Name on the command line, in Python and in tables."""
     noun: str = ""
-    """In a sentence; the name by default."""
+    """Noun for use in sentences; by default the name."""
     label: str = ""
-    """Its axis in words, with units; that of a factor by default."""
+    """Label of the axis, with units; by default that of a factor."""
     nominal: float | None = 1.0
-    """The number of the nominal world."""
+    """The nominal value."""
     bounds: Bounds = _NOT_NEGATIVE
-    """Of factors, and of absolute values."""
+    """Bounds of factors and of absolute values."""
     log_axis: bool = False
-    """Whether figures draw it on a logarithmic axis."""
+    """Whether figures use a logarithmic axis."""
     whole: bool = False
-    """Whether only whole numbers make sense."""
+    """Whether only whole numbers are allowed."""
     grids: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Its values in the named grids."""
+    """Values in the named grids."""
     target: str | None = None
-    """What of a model it may be applied to: a body, geom, joint or actuator."""
+    """The kind of element that it can be applied to: body, geom, joint or actuator."""
     unit: str | None = None
-    """Of absolute values, in which a parameter of the model can be given too; None: it cannot."""
+    """Unit of absolute values; None if the parameter has no absolute values."""
     uniform: bool = False
-    """Whether an absolute value without a target is meant for every element of the model."""
+    """Whether an absolute value without a target applies to every element of the model."""
     part_of: str | None = None
-    """The parameter among whose numbers this one's are; the two cannot be shifted together."""
+    """The parameter that this one is a part of; the two cannot be shifted together."""
     physics: Physics | None = None
     actions: MakeChannel | None = None
     observations: MakeChannel | None = None
     keyword: tuple[str, tuple[str, ...]] | None = None
-    """A keyword argument of an environment, and the tasks that know it."""
+    """A keyword argument of an environment, and the tasks that accept it."""
 
     def __post_init__(self) -> None:
         noun = self.noun or self.name.replace("-", " ")
@@ -103,15 +103,15 @@ class Parameter:
 
 
 def expect(what: str, found: Array, wanted: Array) -> None:
-    """Raise unless a model holds these numbers."""
+    """Raise unless the numbers in a model are the wanted ones."""
     if not np.allclose(found, wanted, rtol=1e-12, atol=0):
         raise RuntimeError(f"the shift did not reach the physics: {what} is {found}, not {wanted}")
 
 
-# Mass has two modes. ``reference`` multiplies the bodies' masses and nothing else, as every
-# published figure did it. ``consistent`` multiplies their inertias too and lets MuJoCo recompute
-# the constants that it derives from both. (The mean inertia, by which the solver scales its
-# tolerance, is not among them: MuJoCo keeps it as compiled.)
+# Mass has two modes. ``reference`` multiplies only the bodies' masses, as in every published
+# figure. ``consistent`` also multiplies their inertias and lets MuJoCo recompute the constants
+# derived from both. (The mean inertia, by which the solver scales its tolerance, is not among
+# them: MuJoCo keeps its compiled value.)
 
 
 def _derive_from_mass(model: Model, factors: Array, mass_mode: str) -> None:
@@ -131,9 +131,9 @@ def _verify_mass(model: Model, nominal: Model, factors: Array, mass_mode: str) -
 
 
 def _change_of_friction(model: Model, other: Model) -> float:
-    """Zero where no two geoms can touch with friction, or MuJoCo takes the other geom's.
+    """Zero if no two geoms can touch with friction, or MuJoCo uses the other geom's friction.
 
-    Whether geoms that may touch ever come near each other is not decided.
+    It is not checked whether geoms that can touch ever get close to each other.
     """
     from mixedne.shifts.model import contact_frictions
 
@@ -271,4 +271,4 @@ ENTRIES = (
         keyword=("opponent", ("pettingzoo",)),
     ),
 )
-"""In the order in which tables and figures list them and channels apply."""
+"""All parameters, in the order in which tables and figures list them and channels apply them."""

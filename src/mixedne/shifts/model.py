@@ -1,4 +1,4 @@
-"""Shifts of the physics: written into a MuJoCo model, read back, and what they change."""
+"""Shifts of the physics: writing them into a MuJoCo model, verifying them, and their effects."""
 
 import copy
 import os
@@ -31,7 +31,7 @@ PHYSICAL = [(entry, entry.physics) for entry in PARAMETERS.values() if entry.phy
 """The parameters of the model."""
 
 STATES, SPEED = 4, 3.0
-"""How many states are compared, and the standard deviation of their speeds, in rad/s or m/s."""
+"""Number of states that are compared, and standard deviation of their speeds (rad/s or m/s)."""
 
 
 def shifted_model(nominal: mujoco.MjModel, shift: Shift) -> mujoco.MjModel:
@@ -42,7 +42,7 @@ def shifted_model(nominal: mujoco.MjModel, shift: Shift) -> mujoco.MjModel:
 
 
 def apply_shift(model: mujoco.MjModel, shift: Shift) -> None:
-    """Write the shift into a nominal model, and verify that it is there."""
+    """Write the shift into a nominal model, and verify it."""
     for axis, value in shift.values:
         if callable(axis.custom):
             axis.custom(model, value)
@@ -63,7 +63,7 @@ def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -
     parts_of = {axis.entry.part_of for axis in shift.axes}
     for entry, physics in PHYSICAL:
         if entry.part_of in shifted or entry.name in parts_of:
-            continue  # its numbers are verified as the other parameter's
+            continue  # verified as a part of the other parameter
         factors, wanted = _wanted(entry, physics, nominal, shift)
         for array, numbers in zip(physics.arrays(model), wanted, strict=True):
             expect(entry.name, array, numbers)
@@ -74,7 +74,7 @@ def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -
 def _wanted(
     entry: Parameter, physics: Physics, nominal: mujoco.MjModel, shift: Shift
 ) -> tuple[Array, list[Array]]:
-    """The factor on each element, and the numbers that the parameter's arrays must hold."""
+    """The factor on each element, and the numbers that the parameter's arrays must contain."""
     numbers = dict(shift.values)
     own = [axis for axis in numbers if axis.parameter == entry.name]
     return _resolve(entry, physics, nominal, own)([numbers[axis] for axis in own])
@@ -83,14 +83,14 @@ def _wanted(
 def parameter_writer(
     nominal: mujoco.MjModel, axes: Sequence[Axis]
 ) -> Callable[[mujoco.MjModel, Array], None]:
-    """What writes numbers along these axes into a copy of a model, cheaply, again and again.
+    """A fast function that writes values of these axes into a copy of a model, repeatedly.
 
-    Nothing is verified, and masses change alone, as in mode ``reference``.
+    Nothing is verified, and only masses change, as in mode ``reference``.
     """
     parts = []
     for entry, physics in PHYSICAL:
         own = [i for i, axis in enumerate(axes) if axis.parameter == entry.name]
-        if own := sorted(own, key=lambda i: axes[i].order):  # as a shift has them
+        if own := sorted(own, key=lambda i: axes[i].order):  # the order of a shift
             parts.append((physics, own, _resolve(entry, physics, nominal, [axes[i] for i in own])))
 
     def write(model: mujoco.MjModel, values: Array) -> None:
@@ -105,7 +105,7 @@ def parameter_writer(
 def _resolve(
     entry: Parameter, physics: Physics, nominal: mujoco.MjModel, axes: Sequence[Axis]
 ) -> Callable[[Iterable[float]], tuple[Array, list[Array]]]:
-    """For axes of one parameter: from a number along each, what :func:`_wanted` says."""
+    """For axes of one parameter, a function from their values to the result of :func:`_wanted`."""
     arrays = [np.array(array) for array in physics.arrays(nominal)]
     rows = np.arange(len(arrays[0])) if physics.element is None else physics.element(nominal)
     count = _count(nominal, entry.target) if entry.target else 1
@@ -133,12 +133,12 @@ def _resolve(
 
 
 def find_element(model: mujoco.MjModel, axis: Axis) -> int:
-    """Which body, geom, joint or actuator of the model an axis is applied to."""
+    """The index of the body, geom, joint or actuator that an axis is applied to."""
     return find_part(model, str(axis.entry.target), str(axis.target))
 
 
 def find_part(model: mujoco.MjModel, kind: str, target: str) -> int:
-    """Which body, geom, joint or actuator of the model has this name or ``#index``."""
+    """The index of the body, geom, joint or actuator with this name or ``#index``."""
     count = _count(model, kind)
     if target.startswith("#"):
         if not (target[1:].isdecimal() and int(target[1:]) < count):
@@ -153,7 +153,7 @@ def _count(model: mujoco.MjModel, kind: str) -> int:
 
 
 def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:
-    """Refuse targets that the model does not have, that are the same, or that cannot be shifted."""
+    """Raise for targets that do not exist in the model, are the same, or cannot be shifted."""
     seen: dict[tuple[str, int], Axis] = {}
     for axis in axes:
         kind, physics = axis.entry.target, axis.entry.physics
@@ -172,12 +172,12 @@ def check_targets(model: mujoco.MjModel, axes: Iterable[Axis]) -> None:
 
 
 def axis_effects(nominal: mujoco.MjModel, shift: Shift) -> dict[Axis, float]:
-    """How much each axis of a shift of the physics changes, beside the same shift without it.
+    """The effect of each axis of a shift of the physics, compared to the same shift without it.
 
-    Zero is exactly nothing. By default it is the relative change of the accelerations in random
-    states under random controls, and of the inertia where something can be touched; friction is
-    compared at the contacts that can be. A function of the user's is infinite if it changes any
-    number of the model.
+    Zero means exactly no effect. By default it is the relative change of the accelerations in
+    random states under random controls, and of the inertia if contacts are possible; friction is
+    compared at possible contacts. A user's function has an infinite effect if it changes any number
+    of the model.
     """
     model, effects = shifted_model(nominal, shift), {}
     for axis in shift.axes:
@@ -195,8 +195,8 @@ def axis_effects(nominal: mujoco.MjModel, shift: Shift) -> dict[Axis, float]:
 def _change_of_motion(model: mujoco.MjModel, other: mujoco.MjModel) -> float:
     """The largest relative change of a degree of freedom's acceleration, or of the inertia.
 
-    Zero for bodies that are fixed to the world or that no force moves, and in mode ``reference``
-    for bodies whose inertia MuJoCo precomputes.
+    It is zero for bodies that are fixed to the world or that no force can move, and in mode
+    ``reference`` for bodies whose inertia MuJoCo precomputes.
     """
     can_touch = len(frictional_pairs(model, least_dimension=1)) > 0
     largest = 0.0
@@ -214,7 +214,7 @@ def _change_of_motion(model: mujoco.MjModel, other: mujoco.MjModel) -> float:
 
 
 def random_states(model: mujoco.MjModel) -> Iterator[mujoco.MjData]:
-    """A few states with random positions, speeds and controls, the same for models alike."""
+    """A few states with random positions, speeds and controls, the same for similar models."""
     rng = np.random.default_rng(0)
     for _ in range(STATES):
         data, velocity = mujoco.MjData(model), rng.normal(size=model.nv)
@@ -230,16 +230,16 @@ def _bytes(model: mujoco.MjModel) -> bytes:
     return buffer.tobytes()
 
 
-# MuJoCo filters pairs of geoms before it looks at their positions, and combines the friction of the
-# two that touch: the geom of higher priority decides, or the element-wise maximum. Scaling one
-# geom's friction alone can therefore do nothing.
+# MuJoCo filters pairs of geoms before it checks their positions, and combines the friction of two
+# in contact: that of the geom with higher priority, or the element-wise maximum. So scaling only
+# one geom's friction may have no effect.
 
 
 def frictional_pairs(model: mujoco.MjModel, least_dimension: int = 3) -> Ids:
-    """(n, 2) geoms that MuJoCo's filters let touch, with at least this contact dimension.
+    """(n, 2) pairs of geoms that can touch, with at least this contact dimension.
 
-    Dimension 1 is contact without friction. Contacts defined as explicit pairs are left out:
-    their friction is their own and no geom's.
+    Dimension 1 is contact without friction. Contacts defined as explicit pairs are left out, since
+    they have their own friction.
     """
     first, second = np.triu_indices(model.ngeom, k=1)
     flags = model.opt.disableflags
@@ -264,12 +264,12 @@ def frictional_pairs(model: mujoco.MjModel, least_dimension: int = 3) -> Ids:
 
 
 def contact_frictions(model: mujoco.MjModel) -> Array:
-    """(n, 3) sliding, torsional and rolling friction of every pair that can touch with some.
+    """(n, 3) sliding, torsional and rolling friction of every pair that can touch with friction.
 
     Coefficients that a contact's dimension leaves unused are zero.
     """
     if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-        return np.empty((0, 3))  # every contact has the friction that the options state
+        return np.empty((0, 3))  # the options override the friction of every contact
     first, second = frictional_pairs(model).T
     friction = _combine(model, model.geom_friction, first, second)
     dimension = _combine(model, model.geom_condim, first, second)
@@ -278,7 +278,7 @@ def contact_frictions(model: mujoco.MjModel) -> Array:
 
 
 def _combine(model: mujoco.MjModel, field: NDArray[Any], first: Ids, second: Ids) -> NDArray[Any]:
-    """A contact parameter of two geoms: that of higher priority, else the larger."""
+    """A contact parameter of two geoms: that with higher priority, else the larger."""
     priority = model.geom_priority
     difference = (priority[first] - priority[second]).reshape(-1, *[1] * (field.ndim - 1))
     larger = np.maximum(field[first], field[second])

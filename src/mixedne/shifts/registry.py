@@ -1,8 +1,9 @@
-"""The registry: one entry for everything that can be shifted, and what follows from it.
+"""The registry of everything that can be shifted: parameters, axes and shifts.
 
-An axis is a parameter and what it is applied to; a shift, one test world, is numbers along axes.
-In a table, a shift is a column named as on the command line: ``mass`` (a factor on the whole
-model), ``mass[torso]`` (on one body), ``mass[torso]:abs`` (its value). Absent or null is nominal.
+An axis is a parameter and the element that it is applied to; a shift is a test world, given by
+values of axes. In a table, each axis is a column named as on the command line: ``mass`` (a factor
+on the whole model), ``mass[torso]`` (on one body), ``mass[torso]:abs`` (its absolute value).
+Missing or null is nominal.
 """
 
 import functools
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 _AXIS = re.compile(r"(?P<parameter>[a-z-]+)(\[(?P<target>[^\[\]]+)\])?(?P<absolute>:abs)?")
 
 PARAMETERS: dict[str, Parameter] = {entry.name: entry for entry in ENTRIES}
-"""By name, in the order in which tables and figures list them."""
+"""All parameters by name, in the order in which tables and figures list them."""
 
 CUSTOM = "custom"
-"""The parameter of axes that a user defines; their name is the target: ``custom[leg length]``."""
+"""The parameter of user-defined axes; their name is the target: ``custom[leg length]``."""
 
 ATTACK = "attack"
-"""The parameter of attacks on a policy: a number is a strength, the target a name of the attack."""
+"""The parameter of attacks on a policy: values are strengths, the target is the attack's name."""
 
 _ALL = {
     **PARAMETERS,
@@ -43,21 +44,21 @@ _ALL = {
 }
 
 MASS_MODES = ("reference", "consistent")
-"""What a change of mass changes besides: nothing, or inertias and derived constants."""
+"""What else a change of mass changes: nothing, or inertias and derived constants."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter, and what of the model it is applied to."""
+    """A parameter, and the element of the model that it is applied to."""
 
     parameter: str
     target: str | None = None
     """The name or ``#index`` of a body, geom, joint or actuator; None is the whole model."""
     absolute: bool = False
-    """Whether its numbers are values; factors otherwise."""
+    """Whether values are absolute; otherwise they are factors."""
     custom: Any = None
-    """Of an axis that a user defines: a function that edits the model, or a keyword argument of
-    the environment; of an attack, the attacker. None if the axis was read from a table."""
+    """For a user-defined axis, a function that edits the model, or a keyword argument of the
+    environment; for an attack, the attacker. None if the axis was read from a table."""
 
     def __post_init__(self) -> None:
         entry = self.entry
@@ -76,7 +77,7 @@ class Axis:
 
     @staticmethod
     def parse(text: "str | Axis") -> "Axis":
-        """The axis of a name such as ``mass``, ``mass[torso]`` or ``mass[#3]:abs``."""
+        """Parse a name such as ``mass``, ``mass[torso]`` or ``mass[#3]:abs``."""
         if isinstance(text, Axis):
             return text
         found = _AXIS.fullmatch(text)
@@ -91,7 +92,7 @@ class Axis:
 
     @property
     def entry(self) -> Parameter:
-        """What the registry says about the parameter."""
+        """The registry's entry for the parameter."""
         return _ALL[self.parameter]
 
     @property
@@ -104,7 +105,7 @@ class Axis:
 
     @property
     def nominal(self) -> float | None:
-        """The number of the nominal world; None where the model alone knows it."""
+        """The nominal value; None if only the model knows it."""
         return None if self.absolute else self.entry.nominal
 
     @property
@@ -116,25 +117,25 @@ class Axis:
 
     @property
     def keyword(self) -> str | None:
-        """The keyword argument of the environment that it sets, if it sets one."""
+        """The keyword argument of the environment that the axis sets, if any."""
         if self.entry.keyword is not None:
             return self.entry.keyword[0]
         return self.custom if isinstance(self.custom, str) else None
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """The place among other axes."""
+        """Sort key among other axes."""
         return list(_ALL).index(self.parameter), self.target or "", str(self)
 
     def check(self, value: float) -> float:
-        """``value`` as a number that this axis allows."""
+        """Return ``value`` as a number; raises if the axis does not allow it."""
         check_number(str(self), value, **self.entry.bounds._asdict())
         if self.entry.whole and value != round(value):
             raise InvalidInputError(f"{self} must be a whole number, not {value}")
         return float(value)
 
     def in_words(self, value: float) -> str:
-        """The number in a sentence: ``mass of torso × 2``, ``action noise 0.1``."""
+        """The shift to a value in words: ``mass of torso × 2``, ``action noise 0.1``."""
         if self.parameter == CUSTOM:
             return f"{self.target} {value:g}"
         if self.parameter == ATTACK:
@@ -146,7 +147,7 @@ class Axis:
 
 
 def check_distinct(axes: Iterable[Axis]) -> None:
-    """Refuse an axis that is there twice, and two that set the same numbers of a model."""
+    """Raise if an axis is repeated, or if two axes set the same numbers of a model."""
     seen: dict[tuple[str, str | None], Axis] = {}
     for axis in axes:
         key = (axis.parameter, axis.target)
@@ -165,7 +166,7 @@ def _axis_of(column: str) -> Axis | None:
     try:
         return Axis.parse(column)
     except InvalidInputError:
-        return None  # a column of somebody else's
+        return None  # not one of our columns
 
 
 def shift_axes(columns: Iterable[str]) -> list[Axis]:
@@ -175,7 +176,7 @@ def shift_axes(columns: Iterable[str]) -> list[Axis]:
 
 
 def is_nominal(columns: Iterable[str], *, but: Iterable[str] = ()) -> "pl.Expr":
-    """Which rows of a table are of the nominal world, apart from the columns ``but``."""
+    """An expression for rows of the nominal world, ignoring the columns ``but``."""
     import polars as pl
 
     axes = [(pl.col(str(axis)), axis.nominal) for axis in shift_axes(set(columns) - set(but))]
@@ -185,16 +186,16 @@ def is_nominal(columns: Iterable[str], *, but: Iterable[str] = ()) -> "pl.Expr":
 
 @dataclass(frozen=True, init=False)
 class Shift:
-    """Numbers along axes of the registry; the default is the nominal world itself.
+    """Values of axes of the registry; by default the nominal world.
 
     ``Shift(mass=2.0, noise=0.1)``, ``Shift({"mass[torso]": 2.0})``. A factor on the whole model
-    and one on a part of it multiply.
+    and a factor on a part of it are multiplied.
     """
 
     values: tuple[tuple[Axis, float], ...]
-    """In the registry's order; nominal numbers are left out."""
+    """Axes and values in the registry's order; nominal values are left out."""
     mass_mode: str
-    """``reference`` (masses alone) or ``consistent`` (inertias and derived constants too)."""
+    """``reference`` (only masses) or ``consistent`` (also inertias and derived constants)."""
 
     def __init__(
         self,
@@ -202,7 +203,7 @@ class Shift:
         mass_mode: str = "reference",
         **named: float | None,
     ) -> None:
-        """Values by axis or its name; ``named`` by keyword, None where it is nominal."""
+        """Values by axis or its name; ``named`` are values by keyword, None for nominal."""
         pairs = [*(values.items() if isinstance(values, Mapping) else values)]
         pairs += [(name.replace("_", "-"), x) for name, x in named.items() if x is not None]
         given = [(Axis.parse(name), value) for name, value in pairs]
@@ -214,11 +215,11 @@ class Shift:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes along which this shift departs from the nominal world."""
+        """The axes along which this shift differs from the nominal world."""
         return tuple(axis for axis, _ in self.values)
 
     def number(self, axis: str | Axis) -> float | None:
-        """The number along an axis; None if it is nominal and only the model knows it."""
+        """The value of an axis; None if it is nominal and only the model knows it."""
         wanted = Axis.parse(axis)
         return next((value for found, value in self.values if found == wanted), wanted.nominal)
 
@@ -230,7 +231,7 @@ class Shift:
 
     @property
     def keywords(self) -> dict[str, float]:
-        """The keyword arguments of the environment that it sets."""
+        """The keyword arguments of the environment that the shift sets."""
         return {axis.keyword: value for axis, value in self.values if axis.keyword is not None}
 
     def __str__(self) -> str:
@@ -242,11 +243,11 @@ class Shift:
 
 
 NOMINAL = Shift()
-"""No shift at all."""
+"""The nominal world, without any shift."""
 
 
 class Channels:
-    """All that happens to the actions, or the observations, of a batch of worlds, in order."""
+    """All channels for the actions, or the observations, of a batch of worlds, in order."""
 
     def __init__(
         self,
@@ -255,7 +256,7 @@ class Channels:
         seeds: Sequence[int],
         spaces: Spaces,
     ) -> None:
-        """One shift and one episode seed per world; worlds that are not shifted cost nothing."""
+        """One shift and one episode seed per world; worlds without shifts have no overhead."""
         self._parts = []
         for entry in ENTRIES:
             make = getattr(entry, where)
@@ -270,7 +271,7 @@ class Channels:
                 self._parts.append((place, channel))
 
     def __call__(self, rows: Array, worlds: Rows = ALL) -> Array:
-        """A row for each of the worlds that are left; to be called once per step."""
+        """Transform one row per remaining world; must be called once per step."""
         for place, channel in self._parts:
             mine = place[worlds]
             shifted = mine >= 0

@@ -1,8 +1,8 @@
-"""Uncertainty sets: which parameters of a task are uncertain, and between which bounds.
+"""Uncertainty sets: which parameters of a task are uncertain, and within which bounds.
 
-A set is a TOML file. Those that the field compares methods on ship with the package, in
-``named_sets``; one's own are read in the same way. ``docs/sets.md`` describes the file. Every error
-is one sentence that begins with the place in the file.
+A set is a TOML file. Those on which published methods are compared are included in the package, in
+``named_sets``; users' own are read in the same way. ``docs/sets.md`` describes the file. Every
+error is one sentence that begins with the place in the file.
 """
 
 import contextlib
@@ -20,17 +20,17 @@ from mixedne.files import parse_toml, read_bytes
 from mixedne.shifts.registry import CUSTOM, Axis, check_distinct
 
 NAMED = resources.files("mixedne.shifts") / "named_sets"
-"""The sets that ship."""
+"""The sets that are included in the package."""
 
 ENDS = ("lower", "both")
-"""Which ends of an interval are points of its grid; RRLS leaves the upper one out."""
+"""Which ends of an interval are grid points; RRLS omits the upper one."""
 
 MAX_POINTS = 10_000
-"""On one axis."""
+"""Maximum number of grid points on one axis."""
 
 
 class Interval(NamedTuple):
-    """One parameter and its bounds, which are the same where it is fixed."""
+    """One parameter and its bounds, which are equal if it is fixed."""
 
     axis: Axis
     low: float
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> "Interval":
-        """From ``mass[torso]=0.5:2``, or ``mass[torso]=2`` for one that is fixed."""
+        """Parse ``mass[torso]=0.5:2``, or ``mass[torso]=2`` for a fixed parameter."""
         name, _, bounds = text.partition("=")
         low, *rest = map(float, bounds.split(":"))
         (high,) = rest or [low]
@@ -48,18 +48,18 @@ class Interval(NamedTuple):
         return Interval(axis, low, high)
 
     def __str__(self) -> str:
-        """As ``parse`` reads it."""
+        """The text that ``parse`` reads."""
         return f"{self.axis}={self.low}" + (f":{self.high}" if self.low < self.high else "")
 
     def values(self, points: int, ends: str) -> tuple[float, ...]:
-        """So many values at equal distances."""
+        """``points`` values at equal distances."""
         if self.low == self.high:
             return (self.low,)
         if ends == "both":
             values = np.linspace(self.low, self.high, points)
         else:
             # RRLS's arithmetic, which differs from linspace's in the last bits. By rounding, it
-            # can reach the upper end: 31 points where 30 are wanted, of Ant's legs.
+            # can reach the upper end: 31 points instead of 30 for Ant's legs.
             step = (self.high - self.low) / points
             values = np.arange(self.low, self.high, step)[:points]
         return tuple(values.tolist())
@@ -67,13 +67,13 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskSet:
-    """What is uncertain in one task."""
+    """The uncertain parameters of one task."""
 
     task: str
-    """``Hopper``, for all its versions, or ``Hopper-v5``."""
+    """Name of the task: ``Hopper``, for all its versions, or ``Hopper-v5``."""
     intervals: tuple[Interval, ...]
     notes: tuple[str, ...] = ()
-    """Faults, and differences from the original, that a reader of results must know."""
+    """Faults, and differences from the original, that readers of results must know."""
 
     @property
     def uncertain(self) -> tuple[Interval, ...]:
@@ -83,19 +83,19 @@ class TaskSet:
 
 @dataclass(frozen=True)
 class UncertaintySet:
-    """A set for some tasks, and how to lay a grid over it."""
+    """A set for some tasks, with the settings of its grid."""
 
     name: str
     tasks: tuple[TaskSet, ...]
     points: int = 10
-    """On each axis of the grid."""
+    """Number of grid points per axis."""
     ends: str = "both"
-    """One of :data:`ENDS`."""
+    """Which ends of intervals are grid points, one of :data:`ENDS`."""
     about: str = ""
     source: str = ""
 
     def of(self, task: str) -> TaskSet:
-        """Its part for a task with this name and version; ``Hopper-v5`` goes before ``Hopper``."""
+        """The set for a task with this name and version; ``Hopper-v5`` precedes ``Hopper``."""
         for name in (task, re.sub(r"-v\d+$", "", task)):
             for part in self.tasks:
                 if part.task == name:
@@ -106,7 +106,7 @@ class UncertaintySet:
     def grid(
         self, task: str, points: int | None = None, ends: str | None = None
     ) -> list[tuple[Axis, tuple[float, ...]]]:
-        """The values on each axis of a task's grid; the set's own number and ends by default."""
+        """The values on each axis of a task's grid; by default the set's own number and ends."""
         points, ends = self.points if points is None else points, ends or self.ends
         check_grid(points, ends)
         intervals = self.of(task).intervals
@@ -114,7 +114,7 @@ class UncertaintySet:
 
 
 def check_grid(points: int, ends: str) -> None:
-    """Refuse numbers of points and ends that make no grid."""
+    """Raise for an invalid number of points or invalid ends."""
     if isinstance(points, bool) or not isinstance(points, int | np.integer):
         raise InvalidInputError(f"points must be a whole number, not {points!r}")
     check_choice("ends", ends, ENDS)
@@ -123,12 +123,12 @@ def check_grid(points: int, ends: str) -> None:
 
 
 def named_sets() -> tuple[str, ...]:
-    """The names of the sets that ship."""
+    """The names of the included sets."""
     return tuple(sorted(file.name.removesuffix(".toml") for file in NAMED.iterdir()))
 
 
 def find_set(name: str | Path) -> UncertaintySet:
-    """The set that ships under a name, or that a ``.toml`` file holds."""
+    """An included set by name, or the set in a ``.toml`` file."""
     file = str(name)
     if not file.endswith(".toml"):
         check_choice("a set without .toml", file, named_sets())
@@ -137,7 +137,7 @@ def find_set(name: str | Path) -> UncertaintySet:
 
 
 def read_intervals(name: str, words: Iterable[str], task: str) -> list[Interval]:
-    """Intervals of a task from words: each is an interval, a set's name, or a set's file."""
+    """Intervals of a task from words, each an interval, a set's name, or a set's file."""
     found: list[Interval] = []
     for word in words:
         if word.endswith(".toml") or word in named_sets():
@@ -157,7 +157,7 @@ def read_intervals(name: str, words: Iterable[str], task: str) -> list[Interval]
 
 
 def without_files(words: Iterable[str], task: str) -> tuple[str, ...]:
-    """The words with intervals in place of files, which may change or be lost."""
+    """The words with files replaced by their intervals, since files may change or be lost."""
     return tuple(
         str(part)
         for word in words
@@ -166,7 +166,7 @@ def without_files(words: Iterable[str], task: str) -> tuple[str, ...]:
 
 
 def parse_set(content: bytes, name: str, file: str) -> UncertaintySet:
-    """The set in a file's content; ``file`` is what messages call it."""
+    """Parse a set from a file's content; ``file`` is its name in messages."""
     document, place = parse_toml(content, file), _Place(file, content.decode())
     fields: dict[str, Any] = {"tasks": {}, "points": 10, "ends": "both", "about": "", "source": ""}
     for key, value in document.items():
@@ -219,14 +219,14 @@ def _read_interval(name: str, bounds: Any) -> Interval:
 
 
 class _Place(NamedTuple):
-    """Where something stands in a file, for messages."""
+    """A place in a file, for messages."""
 
     file: str
     text: str
 
     @contextlib.contextmanager
     def of(self, key: str, task: str | None = None) -> Iterator[None]:
-        """Begin the message of an error with the file, the line if it is found, and the task."""
+        """Prefix error messages with the file, the line if it is found, and the task."""
         try:
             yield
         except InvalidInputError as error:

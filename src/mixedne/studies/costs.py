@@ -1,14 +1,14 @@
-"""How long runs take on one core, from a few unit costs.
+"""Estimates of how long runs take on one core, from a few unit costs.
 
 A run of DDPG, TD3 or SAC consists of steps of the task and of inner updates, Σ K_t; the time of an
-update is in proportion to the weights that it touches. VPG consists of samples, always for eight
-runs: a job of fewer costs as much. Evaluation consists of steps of the task, counted as if every
-episode ran to its time limit. An estimate serves for planning: it should be right within a factor
-of two. The unit costs below are those of the machine of ``benchmarks/README.md``.
+update is proportional to the number of weights involved. VPG consists of samples, always for eight
+runs: a job with fewer costs the same. Evaluation consists of steps of the task, counted as if every
+episode ran to its time limit. The estimates are for planning: they should be correct within a
+factor of two. The unit costs below are those of the machine in ``benchmarks/README.md``.
 
 ``python -m mixedne.studies.costs TASK…`` measures those of this machine and prints one line of
-JSON. It takes about ten seconds, mostly for compilation, and counts processor time, so that other
-work on the machine disturbs it little. The study starts it as a process of its own, and so needs
+JSON. It takes about ten seconds, mostly for compilation, and measures CPU time, so that other
+work on the machine has little influence. The study starts it as a separate process, and so needs
 no JAX itself.
 """
 
@@ -46,49 +46,49 @@ STEP_SECONDS = {
     "InvertedPendulum": 40e-6,
     "toy": 5e-6,
 }
-"""Seconds of one step in a batch of worlds, by the task's name. The first four are the benchmark
-of evaluation; the others were measured beside HalfCheetah and scaled by it. A task that is not
-listed counts as 100e-6."""
+"""Seconds per step in a batch of worlds, by the task's name. The first four are from the evaluation
+benchmark; the others were measured relative to HalfCheetah. The default for other tasks is
+100e-6."""
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """Seconds that one core of a machine needs for the units of runs."""
+    """Seconds that one core of a machine needs for each unit of work."""
 
     weight_seconds: float = 4.5e-8 / 128
-    """For one weight and one transition in an update: forward and back, several times over. From
-    0.82 ms for an inner update of two-player DDPG on HalfCheetah, and 3.8 ms on Humanoid."""
+    """Per weight and transition in an update, for several forward and backward passes. From 0.82 ms
+    for an inner update of two-player DDPG on HalfCheetah, and 3.8 ms on Humanoid."""
     acting_seconds: float = 75e-6
-    """For the players to act once while collecting, beside the task's step."""
+    """For one action of the players while collecting, without the task's step."""
     sample_seconds: float = 1e-6
-    """For one step of the toy MDP in a turn of VPG, of one run among eight that are trained
-    together. Measured once, by hand, on a busy machine."""
+    """Per step of the toy MDP in VPG, for one of eight runs that are trained together. Measured
+    once, by hand, on a busy machine."""
     start_seconds: float = 10.0
-    """Until a job's first update: imports and compilation."""
+    """From the start of a job to its first update, for imports and compilation."""
     step_seconds: Mapping[str, float] = field(default_factory=lambda: STEP_SECONDS)
 
 
 class Effort(NamedTuple):
-    """What runs take: counts, which no machine changes, and seconds of one core."""
+    """The cost of runs: counts, which do not depend on the machine, and seconds on one core."""
 
     runs: int
     steps: int
-    """Steps of tasks in training."""
+    """Number of environment steps in training."""
     inner_updates: int
     episodes: int
-    """Episodes of evaluation."""
+    """Number of evaluation episodes."""
     seconds: float
-    """On one core."""
+    """Seconds of all jobs, on one core."""
     longest: float
     """Seconds of the longest job, on one core."""
 
     def elapsed(self, cores: int, *, stages: int) -> float:
-        """Seconds with so many cores, in stages that wait for each other."""
+        """Estimated seconds on ``cores`` cores, in stages that run one after another."""
         return max(self.seconds / cores, stages * self.longest)
 
 
 def effort(runs: Sequence[PlannedRun], costs: UnitCosts) -> Effort:
-    """The effort of all runs together."""
+    """The total effort of all runs."""
     times = [job_seconds(job, costs) for job in group_runs(runs)]
     return Effort(
         runs=len(runs),
@@ -101,7 +101,7 @@ def effort(runs: Sequence[PlannedRun], costs: UnitCosts) -> Effort:
 
 
 def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
-    """Training and evaluation of a job of ``plan.group_runs`` on one core."""
+    """Seconds for training and evaluation of a job of ``plan.group_runs`` on one core."""
     fields = job[0].fields  # the others have as many steps and episodes
     task = resolve_task(fields["task"])
     step = costs.step_seconds.get(task.name, 100e-6)
@@ -116,7 +116,7 @@ def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
 
 
 def inner_updates(fields: Mapping[str, Any]) -> int:
-    """Σ K_t over a run's outer steps; Extra-Adam's two halves count as two."""
+    """Σ K_t over a run's outer steps; a step of Extra-Adam counts as two."""
     halves = 2 if fields["solver"] == "extra-adam" else 1
     if fields["agent"] == "vpg":
         chain = fields["inner_steps"] if fields["solver"] == "mixedne-ld" else halves
@@ -128,7 +128,7 @@ def inner_updates(fields: Mapping[str, Any]) -> int:
 
 
 def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> float:
-    """One inner update: the critics, and the players on the turns on which they move."""
+    """Seconds per inner update of the critics, and of the players when they are updated."""
     players = 1 if fields["delta"] == 0 else 2
     actor = _weights([task.observation_size, *fields["hidden"], task.action_size])
     hidden = fields["critic_hidden"] or fields["hidden"]
@@ -139,7 +139,7 @@ def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> f
 
 @lru_cache
 def _chain_steps(updates: int, growth: float, maximum: int) -> int:
-    """Σ K_t over so many updates."""
+    """Σ K_t over ``updates`` outer steps."""
     return int(warmup_steps(growth, maximum)(np.arange(1, updates + 1)).sum())
 
 
@@ -148,7 +148,7 @@ def _weights(sizes: Sequence[int]) -> int:
 
 
 def _episodes_in_training(fields: Mapping[str, Any], task: Task) -> int:
-    """The episodes of the evaluations during training."""
+    """Number of evaluation episodes during training."""
     if not fields["evaluate_every"]:
         return 0
     shifts = len(fields["evaluate_masses"]) if "mass" in task.axes else 1
@@ -162,7 +162,7 @@ def _episodes(evaluations: Iterable[Grid]) -> int:
 
 
 def calibrate(tasks: Sequence[str]) -> UnitCosts:
-    """The unit costs of this machine, measured in a process of its own."""
+    """Measure the unit costs of this machine in a separate process."""
     command = [sys.executable, "-m", "mixedne.studies.costs", *tasks]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -172,9 +172,9 @@ def calibrate(tasks: Sequence[str]) -> UnitCosts:
 
 
 def measure(tasks: Sequence[str]) -> UnitCosts:
-    """The unit costs, measured in this process: updates on HalfCheetah, and each task's steps.
+    """Measure the unit costs in this process: updates on HalfCheetah, and each task's steps.
 
-    Acting and VPG are not measured by themselves, but scaled with the time of an update.
+    Acting and VPG are not measured, but scaled in proportion to the time of an update.
     """
     from mixedne.training.run import train
 
@@ -209,7 +209,7 @@ def measure(tasks: Sequence[str]) -> UnitCosts:
 
 
 def _measure_step(task: Task) -> float:
-    """Seconds of one step of a task in a batch of worlds; disturbances only add to the least."""
+    """Seconds per step of a task in a batch of worlds; the minimum, since noise only adds time."""
     count, steps = 16, 30
     shifts = [(Shift(), seed) for seed in range(count)]
     worlds = make_worlds(task, shifts, threads=1, terminate=task.name not in PAPER_TASKS)

@@ -1,4 +1,4 @@
-"""The study folder: where runs are, which are finished, and who works on them.
+"""The study folder: its runs, which of them are finished, and locks on them.
 
 ``runs/NAME-IDENTIFIER/``   ordinary run folders; several studies can share them
 ``studies/NAME.json``       a study's plan, as it was last started
@@ -6,8 +6,8 @@
 ``lock``                    one byte for each run; the process that works on a run locks its byte
 
 A finished run has ``finished.json``: its identifier, hashes of its evaluations, its configuration,
-and the size and SHA-256 digest of every file that makes its result. It tells whether a run is
-finished and its files are whole. A digest finds damage; it does not say who wrote a file.
+and the size and SHA-256 digest of every file of its result. It shows whether a run is finished and
+its files are intact. A digest detects damage; it does not prove who wrote a file.
 """
 
 import contextlib
@@ -43,27 +43,27 @@ RESULT_FILES = (
 )
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What reading a JSON file of unknown content can raise."""
+"""Exceptions that reading a JSON file of unknown content can raise."""
 
 RECEIVED = ".received-"
-"""Begins the name of the folder in which a run that comes from elsewhere is unpacked."""
+"""Prefix of the folder in which a run received from another machine is unpacked."""
 
 PLANS = 2**48
-"""The byte of ``lock`` for the files of ``studies``; those of runs are below."""
+"""The byte of ``lock`` for the files of ``studies``; bytes of runs are below it."""
 
 
 class StudyFolder:
     """A folder of runs that one or several studies fill."""
 
     def __init__(self, path: Path) -> None:
-        """Creates nothing yet."""
+        """Set the paths; nothing is created yet."""
         self.path = path
         self.runs = path / "runs"
         self.studies = path / "studies"
         self.locks = path / "lock"
 
     def create(self) -> None:
-        """Create the folder if it is not there; refuse one that holds other things."""
+        """Create the folder if it does not exist; raise if it contains other things."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"the output folder {self.path} is a file")
         if self.path.is_dir() and any(self.path.iterdir()) and not self.studies.is_dir():
@@ -88,13 +88,13 @@ class StudyFolder:
         return self.runs / run.name
 
     def strays(self, run: PlannedRun) -> list[Path]:
-        """What writers of a run have left behind if they were killed."""
+        """Leftovers of killed processes that were writing a run."""
         unpacked = self.path / f"{RECEIVED}{run.name}"
         files = unfinished_files(self.run_folder(run), "|".join(["config", *NAMES, "finished"]))
         return [*([unpacked] if unpacked.is_dir() else []), *files]
 
     def unfinished(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-        """The runs that are not finished, or not evaluated as their study asks."""
+        """The runs that are not finished, or lack evaluations of their study."""
         left = []
         for run in runs:
             made = read_finished(self.run_folder(run)) or Finished()
@@ -104,7 +104,7 @@ class StudyFolder:
         return left
 
     def save_plan(self, study: str, runs: Sequence[PlannedRun], command: str | None = None) -> bool:
-        """Write a study's plan and what was typed; returns whether it had other runs before."""
+        """Write a study's plan and its command; returns whether it had other runs before."""
         document = {"format_version": FORMAT_VERSION, "study": study, "command": command}
         listed = ",\n".join(map(json.dumps, plan_json(runs)))  # one run per line
         body = f"\n{listed}\n]}}\n"
@@ -117,7 +117,7 @@ class StudyFolder:
         return bool(old) and not old.endswith(body.encode())
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of ``studies``, and remove what writers that were killed have left."""
+        """Write a file of ``studies``, and remove leftovers of killed processes."""
         with self.locks.open("r+b") as file:
             lock(file, PLANS, wait=True)
             for path in unfinished_files(self.studies, ".+"):
@@ -139,23 +139,23 @@ def evaluation_hash(grid: Grid) -> str:
 
 
 class Finished(NamedTuple):
-    """What ``finished.json`` says of a run, and which files are not as it says."""
+    """The content of ``finished.json``, and which files do not match it."""
 
     evaluations: frozenset[str] = frozenset()
-    """The hashes of its evaluations."""
+    """The hashes of the run's evaluations."""
     damaged: frozenset[str] = frozenset({FINISHED})
     config: Any = None
-    """What ``config.json`` holds; older versions did not record it."""
+    """The content of ``config.json``; older versions did not record it."""
     has_digests: bool = True
 
     @property
     def trained(self) -> bool:
-        """Whether all but its evaluations is whole."""
+        """Whether everything except its evaluations is intact."""
         return not self.damaged - {EVALUATION}
 
 
 def read_finished(folder: Path) -> Finished | None:
-    """What of a run is finished, with every file looked at; None if it never was."""
+    """Read ``finished.json`` and check every file; None if the run was never finished."""
     try:
         mark = parse_json((folder / FINISHED).read_text())
         digests = mark.get("digests")
@@ -195,8 +195,8 @@ def mark_finished(folder: Path, identifier: str, evaluations: Iterable[str] = ()
 def read_evaluations(folder: Path) -> pl.DataFrame:
     """A run's evaluation table.
 
-    It may have grown since the run was finished: then it vouches for itself by its checksum and by
-    the policy in it; if it is of an older version and has none, the run's digest of it must.
+    It may have grown since the run was finished, so it is verified by its own checksum and the
+    policy in it; a table of an older version, without a checksum, by the run's digest.
     """
     path, made = folder / EVALUATION, read_finished(folder) or Finished()
     if EVALUATION not in made.damaged:
@@ -208,7 +208,7 @@ def read_evaluations(folder: Path) -> pl.DataFrame:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of the run in a folder, with its ``identifier``; empty if it is damaged."""
+    """The configuration of the run in a folder, with its ``identifier``; empty if damaged."""
     try:
         found = read_json(folder / CONFIG, warn=False)
         if "agent" not in found:  # a file of another kind
@@ -219,7 +219,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _is_whole(path: Path, size: int, expected: str | None) -> bool:
-    """Whether a file has its size and, if that is known, its digest."""
+    """Whether a file has the expected size and, if known, the expected digest."""
     try:
         status = path.stat()
         if status.st_size != size:
@@ -231,23 +231,23 @@ def _is_whole(path: Path, size: int, expected: str | None) -> bool:
 
 @functools.cache
 def _digest_at(path: Path, changed: int) -> str:
-    """The digest of a file that was last changed then: a study asks more than once."""
+    """The digest of a file, cached by its modification time."""
     return digest(path)
 
 
 class Locks:
-    """Locks on runs: bytes of one file, released when the process ends.
+    """Locks on runs, as bytes of one file; they are released when the process ends.
 
-    A process can have only one of these at a time: the system releases all of a process's bytes
-    when it closes the file once.
+    A process can have only one instance at a time: when it closes the file once, the system
+    releases all of its locks.
     """
 
     def __init__(self, path: Path) -> None:
-        """Locks nothing yet."""
+        """Open the lock file; nothing is locked yet."""
         self._file: IO[bytes] = path.open("r+b")
 
     def acquire(self, runs: Sequence[PlannedRun]) -> bool:
-        """Lock all of these runs, or none if another process has one of them."""
+        """Lock all of these runs, or none if another process has locked one of them."""
         for number, run in enumerate(runs):
             if not lock(self._file, int(run.identifier, 16)):
                 self.release(runs[:number])
@@ -265,7 +265,7 @@ class Locks:
 
 
 def lock(file: IO[bytes], byte: int, *, wait: bool = False) -> bool:
-    """Lock a byte of a file; whether this process has it now."""
+    """Lock a byte of a file; returns whether this process has the lock."""
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, byte)
     except OSError as error:
@@ -285,7 +285,7 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Put a run folder in its place, whole or not at all; it replaces what was begun there."""
+    """Unpack a run folder atomically; it replaces an unfinished one."""
     work = folder.parents[1] / f"{RECEIVED}{folder.name}"
     finish_unpacking(work, folder)
     try:
@@ -300,7 +300,7 @@ def unpack(content: bytes, folder: Path) -> None:
 
 
 def finish_unpacking(work: Path, folder: Path) -> None:
-    """The end of :func:`unpack`, also of one that was killed."""
+    """The last part of :func:`unpack`, also for one that was killed."""
     if (work / "old").exists() and not folder.exists():
         (work / "new").replace(folder)
     shutil.rmtree(work, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What a worker does: train the runs of a job, repair what is damaged, evaluate, mark as finished.
+"""The work of a worker: train the runs of a job, repair damage, evaluate, mark as finished.
 
 Every executor calls :func:`try_job`, wherever it runs. A job that was killed is simply run again:
-training goes on from its checkpoint and evaluation from its finished chunks.
+training resumes from its checkpoint and evaluation from its finished chunks.
 """
 
 import contextlib
@@ -43,11 +43,12 @@ from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import resolve_task
 
 OnProgress = Callable[[str, int, int], None]
-"""Takes the stage (``training`` or ``evaluating``), and its steps or episodes: done and total."""
+"""A function of the stage (``training`` or ``evaluating``), and the steps or episodes done and in
+total."""
 
 
 def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> str:
-    """Run a job; returns its error in one sentence, empty if there is none."""
+    """Run a job; returns its error in one sentence, or an empty string."""
     try:
         run_job(runs, folders, on_progress)
     except Exception as error:
@@ -62,7 +63,7 @@ def try_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
 
 
 def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: OnProgress) -> None:
-    """Train and evaluate these runs; what is there already is not done again."""
+    """Train and evaluate these runs; what is already there is not repeated."""
     places = dict(zip(runs, folders, strict=True))
     made = {run: read_finished(folder) or Finished() for run, folder in places.items()}
     untrained = [run for run in runs if not made[run].trained]
@@ -83,7 +84,7 @@ def run_job(runs: Sequence[PlannedRun], folders: Sequence[Path], on_progress: On
 
 
 def throttled(on_progress: OnProgress, *, seconds: float) -> OnProgress:
-    """Passes a report on if the last one is so many seconds old."""
+    """Limit calls of ``on_progress`` to one in ``seconds`` seconds."""
     last = 0.0
 
     def report(stage: str, done: int, total: int) -> None:
@@ -96,7 +97,7 @@ def throttled(on_progress: OnProgress, *, seconds: float) -> OnProgress:
 
 
 def is_being_trained(folder: Path) -> bool:
-    """Whether a process trains a run, for this study or another."""
+    """Whether any process is training the run in a folder."""
     try:
         with (folder / "checkpoint" / "lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,12 +111,12 @@ def is_being_trained(folder: Path) -> bool:
 def repair_finished(
     study: StudyFolder, runs: Iterable[PlannedRun], *, retrain: bool = False
 ) -> dict[str, str]:
-    """Repair finished runs whose files are not what was written, as far as that needs no training.
+    """Repair finished runs whose files are damaged, as far as possible without training.
 
-    Configurations are restored. Policies are taken away, and a job makes them again from the last
-    checkpoint. A run of which that cannot be made is refused or, with ``retrain``, set aside, so
-    that it is trained again. What processes that were killed have left behind is removed. Runs
-    that another process works on are left alone. Returns the runs refused, with the reason.
+    Configurations are restored. Damaged policies are removed, and a job restores them from the last
+    checkpoint. A run that cannot be restored is refused or, with ``retrain``, renamed, so that it
+    is trained again. Leftovers of killed processes are removed. Runs that another process works on
+    are skipped. Returns the refused runs, with the reason.
     """
     refused: dict[str, str] = {}
     older = 0
@@ -147,7 +148,7 @@ def repair_finished(
 
 
 def _restore(run: PlannedRun, folder: Path, made: Finished) -> None:
-    """Restore a finished run's configuration; take away what else is damaged, to be made again."""
+    """Restore a finished run's configuration; remove other damaged files, to be made again."""
     lost = made.damaged - {CONFIG, EVALUATION}
     if lost and ("metrics.jsonl" in lost or not _has_last_checkpoint(run, folder)):
         raise InvalidInputError(
@@ -166,7 +167,7 @@ def _restore(run: PlannedRun, folder: Path, made: Finished) -> None:
 
 
 def _has_last_checkpoint(run: PlannedRun, folder: Path) -> bool:
-    """Whether a trained run's last checkpoint is there and whole."""
+    """Whether a trained run's last checkpoint exists and is intact."""
     from mixedne.training.checkpoints import load_checkpoints
 
     found = load_checkpoints(folder / "checkpoint")
@@ -174,8 +175,8 @@ def _has_last_checkpoint(run: PlannedRun, folder: Path) -> bool:
 
 
 def repair(folder: Path) -> None:
-    """Remove damaged results, so that they are made again; set a folder that is no run aside."""
-    # A start that was killed at once leaves no more than these, and hidden files.
+    """Remove damaged results, so that they are made again; rename a folder that is not a run."""
+    # A start that was killed at once leaves only these, and hidden files.
     left = [path for path in folder.rglob("[!.]*") if path.name not in ("checkpoint", "lock")]
     if left and not read_config(folder):
         set_aside(folder, f"the configuration in {folder} is damaged or gone: the run begins anew")
@@ -192,7 +193,7 @@ def repair(folder: Path) -> None:
 
 
 def set_aside(path: Path, reason: str) -> None:
-    """Rename what is damaged and cannot be repaired."""
+    """Rename a file or folder that is damaged and cannot be repaired."""
     names = (f"{path.name}.damaged-{number}" for number in itertools.count(1))
     aside = next(other for other in map(path.with_name, names) if not other.exists())
     path.replace(aside)
@@ -200,7 +201,7 @@ def set_aside(path: Path, reason: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file that can be made again; a folder in its place is set aside."""
+    """Remove a file that can be made again; a folder of that name is renamed."""
     if path.is_dir():
         set_aside(path, f"{path} should be a file: it is made again")
     path.unlink(missing_ok=True)
@@ -219,14 +220,14 @@ def _train(places: Mapping[PlannedRun, Path], on_progress: OnProgress) -> None:
 
 
 def _as_begun(run: PlannedRun, folder: Path) -> PlannedRun:
-    """The run with the fields that change no result as its folder has them."""
+    """The run with its folder's values of the fields that do not affect results."""
     begun = read_config(folder)
     changed = {name: begun[name] for name in WITHOUT_RESULT if name in begun}
     return dataclasses.replace(run, fields={**run.fields, **changed})
 
 
 def _check_table(folder: Path) -> pl.DataFrame | None:
-    """A run's evaluation table; a damaged one is removed, because its episodes can be run again."""
+    """A run's evaluation table; a damaged one is removed, since its episodes can be run again."""
     path = folder / EVALUATION
     try:
         return read_evaluations(folder) if path.exists() else None
@@ -237,7 +238,7 @@ def _check_table(folder: Path) -> pl.DataFrame | None:
 
 
 def _evaluate(run: PlannedRun, folder: Path, on_progress: OnProgress) -> bool:
-    """Do the evaluations that are missing; returns whether the table was whole before."""
+    """Run missing evaluations; returns whether there was an intact table before."""
     out, progress = folder / EVALUATION, functools.partial(on_progress, "evaluating")
     handle, task = find_policy(folder), run.fields["task"]
     table = _check_table(folder)

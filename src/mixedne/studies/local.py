@@ -1,12 +1,12 @@
 """The local executor: worker processes on this machine, one core each.
 
 JAX and NumPy's libraries are limited to one thread in a worker, so that N workers do N times the
-work. A worker does many jobs. If it dies, only its job is lost, and is tried again; if the study's
-own process dies, its workers notice it, save and end.
+work. A worker runs many jobs. If it dies, only its current job is lost, and is retried; if the
+study's own process dies, its workers notice it, save and exit.
 
 ``python -m mixedne.studies.local STUDY_FOLDER`` is a worker. It reads jobs as lines of JSON from
-stdin and reports events on stdout. When stdin ends, the study has no more jobs or its process has
-died: the running job is saved and ended. SIGTERM does the same.
+stdin and reports events on stdout. When stdin is closed, because there are no more jobs or the
+study's process has died, the running job is saved and stopped. SIGTERM does the same.
 """
 
 import contextlib
@@ -30,33 +30,33 @@ from mixedne.studies.scheduler import Event, Job
 from mixedne.versions import cores
 
 JOBS_PER_PROCESS = 50
-"""Then a new process takes over, so that what libraries keep does not pile up."""
+"""Number of jobs after which a worker is replaced, so that leaks in libraries do not add up."""
 
 PATIENCE = 60.0
-"""Seconds that workers have to save when they are stopped."""
+"""Seconds that workers get to save when they are stopped."""
 
 ONE_THREAD = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("POLARS_MAX_THREADS", "NPROC"),
 )
-"""Set to 1 in a worker, whatever the user's environment says; the last is XLA's."""
+"""Environment variables that are set to 1 in a worker, overriding the user's; the last is XLA's."""
 
 
 class LocalExecutor:
     """A fixed number of worker processes."""
 
     def __init__(self, folder: StudyFolder, log: Path, workers: int | None) -> None:
-        """Starts nothing yet; without ``workers`` there is one for each core."""
+        """Start nothing yet; by default there is one worker per core."""
         self._folder, self._log, self._limit = folder, log, workers or cores()
         self._workers: list[_Worker] = []
         self._heard: _Heard = queue.Queue()
 
     def free(self) -> int:
-        """How many more jobs it can take now."""
+        """Number of jobs that can be started now."""
         return self._limit - sum(worker.job is not None for worker in self._workers)
 
     def start(self, job: Job) -> None:
-        """Give the job to an idle worker, or to a new one."""
+        """Pass the job to an idle worker, or to a new one."""
         idle = next((worker for worker in self._workers if worker.job is None), None)
         if idle is not None and idle.jobs >= JOBS_PER_PROCESS:
             self._workers.remove(idle)
@@ -68,7 +68,7 @@ class LocalExecutor:
         idle.give(job)
 
     def poll(self, seconds: float) -> list[Event]:
-        """The workers' events; a worker that died has failed its job."""
+        """The workers' events; if a worker died, its job has failed."""
         events = []
         with contextlib.suppress(queue.Empty):
             worker, said = self._heard.get(timeout=seconds)
@@ -84,7 +84,7 @@ class LocalExecutor:
         return events
 
     def stop(self) -> None:
-        """Have every worker save and end; those that take too long are killed."""
+        """Make every worker save and exit; those that take too long are killed."""
         deadline = time.monotonic() + PATIENCE
         try:
             for worker in self._workers:
@@ -101,7 +101,7 @@ class LocalExecutor:
 def worker_environment() -> dict[str, str]:
     """The environment variables of a worker."""
     return {
-        # Runs that differ in their seed alone share their compiled programs.
+        # Runs that differ only in their seed share compiled programs.
         **cache_settings(),
         **os.environ,
         **dict.fromkeys(ONE_THREAD, "1"),
@@ -109,7 +109,7 @@ def worker_environment() -> dict[str, str]:
 
 
 class _Worker:
-    """A worker process, as the study sees it."""
+    """The study's handle of a worker process."""
 
     def __init__(self, folder: StudyFolder, log: Path, heard: "_Heard") -> None:
         with log.open("ab") as messages:
@@ -134,7 +134,7 @@ class _Worker:
             print(json.dumps(document), file=self.process.stdin, flush=True)
 
     def close(self) -> str:
-        """Close its stdin, with which it ends; returns how it ended, in words."""
+        """Close its stdin, so that it exits; returns how it exited, in words."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
@@ -149,17 +149,17 @@ class _Worker:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
-                if line.endswith("\n"):  # the last words of a worker that is killed may be cut
+                if line.endswith("\n"):  # the last line of a killed worker may be incomplete
                     heard.put((self, json.loads(line)))
         heard.put((self, None))
 
 
 _Heard = queue.Queue[tuple[_Worker, dict[str, Any] | None]]
-"""What workers have said, with None at their end."""
+"""Messages of workers; None when a worker has exited."""
 
 
 def main() -> int:
-    """As a worker, run jobs until there are no more."""
+    """Run jobs as a worker, until there are no more."""
     # Whatever a library prints must not get between the events.
     events = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -183,7 +183,7 @@ def run_one(job: Any, folder: StudyFolder, locks: Locks, events: IO[str]) -> dic
 
     def report(stage: str, done: int, total: int) -> None:
         event = {"kind": "progress", "stage": stage, "done": done, "total": total}
-        # If nobody reads any more, stdin has ended as well, and that saves the job.
+        # If nobody reads events any more, stdin is closed as well, and that saves the job.
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(event), file=events)
 
@@ -202,7 +202,7 @@ def run_one(job: Any, folder: StudyFolder, locks: Locks, events: IO[str]) -> dic
 
 
 def _read_jobs(lines: "queue.Queue[str]") -> None:
-    """Pass jobs on; at the end of stdin, have the running job saved and ended."""
+    """Pass jobs on; when stdin is closed, have the running job saved and stopped."""
     for line in sys.stdin:
         lines.put(line)
     lines.put("")

@@ -1,7 +1,7 @@
-"""From a study to its runs: every combination once.
+"""Expand a study into its runs: every combination once.
 
-A run is known by its identifier (:mod:`mixedne.config.identity`), a hash of what determines its
-result: the same run has the same identifier in every study, and is trained once.
+A run is identified by a hash of everything that affects its result
+(:mod:`mixedne.config.identity`): it is the same in every study, and the run is trained once.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from mixedne.studies.spec import Block, Study, located
 from mixedne.tasks import check_axes, resolve_task
 
 MAX_RUNS = 100_000
-"""A study with more is taken for a mistake."""
+"""Maximum number of runs of a study; more are treated as a mistake."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class PlannedRun:
     """A run of a study."""
 
     fields: Mapping[str, Any]
-    """Its configuration as ``config.json`` holds it."""
+    """The configuration, as in ``config.json``."""
     evaluations: tuple[Grid, ...] = ()
 
     def __hash__(self) -> int:
@@ -36,42 +36,42 @@ class PlannedRun:
 
     @cached_property
     def identifier(self) -> str:
-        """The hash of what determines its result."""
+        """The hash of everything that affects the result."""
         return identifier(self.fields)
 
     @cached_property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run's folder."""
         return f"{run_name(self.fields)}-{self.identifier}"
 
     @property
     def config(self) -> Config:
-        """Its configuration, checked."""
+        """The configuration, checked."""
         return from_json(self.fields)
 
     @property
     def case(self) -> tuple[Any, ...]:
-        """The choices, without the other settings and the seed: searches choose within a case."""
+        """The choices, without other settings and the seed; searches select within a case."""
         return tuple(self.fields[name] for name in CHOICES)
 
     @cached_property
     def configuration(self) -> str:
-        """A hash that is equal for runs that differ in their seed alone."""
+        """A hash that is equal for runs that differ only in their seed."""
         return identifier({**self.fields, "seed": 0})
 
     def to_json(self) -> dict[str, Any]:
-        """All that a worker needs to know."""
+        """Everything that a worker needs, as JSON."""
         grids = [grid.to_json() for grid in self.evaluations]
         return {"configuration": dict(self.fields), "evaluations": grids}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """The run that :meth:`to_json` describes."""
+        """The run from the output of :meth:`to_json`."""
         return cls(document["configuration"], tuple(map(Grid.from_json, document["evaluations"])))
 
 
 def expand(study: Study) -> list[PlannedRun]:
-    """The runs of a study; of a search, those that are compared."""
+    """The runs of a study; for a search, those that are compared."""
     search = study.search
     found: dict[str, tuple[int, PlannedRun]] = {}
     grids: dict[str, tuple[Grid, ...]] = {}
@@ -85,12 +85,12 @@ def expand(study: Study) -> list[PlannedRun]:
                 found.setdefault(run.identifier, (place, run))
             if len(found) > MAX_RUNS:
                 raise InvalidInputError(f"{block.place}: more than {MAX_RUNS} runs")
-    # Seed by seed: a study that is stopped early has some runs of every kind.
+    # Seed by seed, so that a study that is stopped early has some runs of every kind.
     return [run for _, run in sorted(found.values(), key=lambda pair: pair[0])]
 
 
 def _grids(study: Study, block: Block, task: str) -> tuple[Grid, ...]:
-    """A study's evaluations in a task; a search would otherwise find a bad one only at its end."""
+    """A study's evaluations in a task, checked early; a search uses them only at its end."""
     with located(f"{block.place}, evaluations"):
         grids = study.grids(task)
         for grid in grids:
@@ -99,10 +99,10 @@ def _grids(study: Study, block: Block, task: str) -> tuple[Grid, ...]:
 
 
 def _configurations(block: Block) -> Iterator[dict[str, Any]]:
-    """Every configuration of a block once, at seed 0, as ``config.json`` holds it.
+    """Every configuration of a block once, with seed 0, as in ``config.json``.
 
-    Choices that mean nothing together are left out, because they would repeat a run, and so is an
-    override that an agent and solver do not use; one that no run uses is refused.
+    Combinations of choices without a meaning are left out, because they would repeat a run, and so
+    are overrides that an agent and solver do not use. Raises if no run uses an override.
     """
     choices = itertools.product(block.agents, block.solvers, block.formulations)
     unused = [unused_fields(*each) for each in choices]
@@ -135,7 +135,7 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
 
 
 def group_runs(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:
-    """The jobs of a plan: single runs, and VPG runs that one compiled program trains together."""
+    """The jobs of a plan: single runs, and groups of VPG runs that share a compiled program."""
     groups: list[list[PlannedRun]] = []
     open_groups: dict[str, list[PlannedRun]] = {}
     for run in runs:

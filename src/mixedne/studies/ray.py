@@ -1,8 +1,8 @@
 """The Ray executor: one task per job, on the nodes of a cluster, without a shared file system.
 
 A task trains in a folder of its node and sends the finished run folders back as archives. Runs that
-are trained already are sent along, so that only what is missing is done. If a node is lost, Ray
-starts its jobs again on others; if it is that of the study, the study joins the cluster again, or
+are already trained are sent along, so that only missing work is done. If a node is lost, Ray
+restarts its jobs on others; if it is the study's own node, the study reconnects to the cluster, or
 starts another. Needs the extra ``mixedne[ray]``; every node needs this package.
 """
 
@@ -23,14 +23,14 @@ from mixedne.studies.plan import PlannedRun
 from mixedne.studies.scheduler import Event, Job
 
 LOST_NODES = 20
-"""How often a job may be lost with its node before it counts as failed."""
+"""Number of times a job may be lost with its node before it counts as failed."""
 
 CLUSTER_SECONDS = 600.0
-"""How long a study waits for a cluster that was there and is gone."""
+"""Seconds that a study waits for a cluster that has become unreachable."""
 
 
 def find_ray() -> Any:
-    """The module ``ray``, or one sentence that says how to install it."""
+    """The module ``ray``; if it is missing, an error says how to install it."""
     words = "--executor ray needs Ray: install it with pip install 'mixedne[ray]'"
     return optional_import("ray", words)
 
@@ -39,7 +39,7 @@ class RayExecutor:
     """Jobs as tasks of a Ray cluster."""
 
     def __init__(self, folder: StudyFolder, address: str | None, workers: int | None) -> None:
-        """Joins the cluster at the address, or starts one on this machine."""
+        """Connect to the cluster at the address, or start one on this machine."""
         self._ray = find_ray()
         self._folder, self._address, self._limit = folder, address, workers
         self._owns = not self._ray.is_initialized()
@@ -51,7 +51,7 @@ class RayExecutor:
         self._locks = Locks(folder.locks)
 
     def free(self) -> int:
-        """As many tasks as there are processors, and one that is sent ahead."""
+        """Free slots: as many as there are CPUs, and one for a task that is sent ahead."""
         if self._lost_since is not None:
             return 0
         cores = int(self._ray.cluster_resources().get("CPU", 1))
@@ -59,20 +59,20 @@ class RayExecutor:
         return max(0, (self._limit or cores + 1) - len(self._running) - ended)
 
     def start(self, job: Job) -> None:
-        """Send the job off, unless another process has one of its runs."""
+        """Submit the job, unless another process has locked one of its runs."""
         if not self._locks.acquire(job.runs):
             self._events.append(Event(job, "held"))
             return
         documents = [json.dumps(run.to_json()) for run in job.runs]
         folders = map(self._folder.run_folder, job.runs)
-        # What is only begun does not travel.
+        # Unfinished runs are not sent.
         trained = [pack(path) if (path / FINISHED).exists() else None for path in folders]
         self._running[self._task.remote(documents, trained, job.name, self._mailbox)] = job
 
     def poll(self, seconds: float) -> list[Event]:
-        """The tasks that have come back, and the progress of the others.
+        """Events of the finished tasks, and the progress of the others.
 
-        If the Ray process of this node dies, so does the connection: all running jobs are lost.
+        If the Ray process of this node dies, the connection and all running jobs are lost.
         """
         if self._lost_since is not None:
             self._connect_again()
@@ -97,7 +97,7 @@ class RayExecutor:
         return events
 
     def stop(self) -> None:
-        """Cancel the running tasks; a cluster that was there before stays."""
+        """Cancel the running tasks; a cluster that existed before keeps running."""
         with contextlib.suppress(Exception):  # the cluster may be gone
             for reference in self._running:
                 self._ray.cancel(reference, force=True)
@@ -107,7 +107,7 @@ class RayExecutor:
             self._ray.shutdown()
 
     def _connect(self) -> None:
-        """Join the cluster, or start one, with a mailbox on this node."""
+        """Connect to the cluster, or start one, with a mailbox on this node."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
         address, errors = self._address, self._ray.exceptions
@@ -129,7 +129,7 @@ class RayExecutor:
         )
 
     def _connect_again(self) -> None:
-        """Join the cluster again, or start another, as soon as that is possible."""
+        """Reconnect to the cluster, or start another, as soon as possible."""
         if self._losses > LOST_NODES:
             raise TrainingError(f"the Ray cluster was lost more than {LOST_NODES} times")
         self._ray.shutdown()
@@ -147,7 +147,7 @@ class RayExecutor:
         self._events.append(Event(job, kind if error else "finished", error=error))
 
     def _receive(self, reference: Any) -> str:
-        """Unpack what a task has sent; returns its error, empty if there is none."""
+        """Unpack the result of a task; returns its error, or an empty string."""
         try:
             archives, error = self._ray.get(reference)
             for run, archive in zip(self._running[reference].runs, archives, strict=False):
@@ -162,7 +162,7 @@ class RayExecutor:
 
 
 def check_address(address: str | None) -> None:
-    """Refuse an address where nobody listens: Ray itself would try for minutes."""
+    """Raise if nothing listens at an address: Ray itself would try for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not port.isdecimal():  # "auto", or none
         return
@@ -173,7 +173,7 @@ def check_address(address: str | None) -> None:
 
 
 class _Mailbox:
-    """The last report of each task since the study asked; an actor beside the study's process."""
+    """An actor with the last report of each task since the study's last query."""
 
     def __init__(self) -> None:
         self._reports: dict[str, tuple[str, int, int]] = {}
@@ -189,9 +189,9 @@ class _Mailbox:
 def _run_on_node(
     documents: Sequence[str], trained: Sequence[bytes | None], name: str, mailbox: Any
 ) -> tuple[list[bytes], str]:
-    """On a node: run the job in a temporary folder; archives of the run folders, or an error.
+    """Run a job on a node, in a temporary folder; returns archives of the run folders, or an error.
 
-    ``trained`` are archives of the runs that are trained already.
+    ``trained`` are archives of the runs that are already trained.
     """
     from mixedne.studies.jobs import throttled, try_job
 

@@ -1,13 +1,14 @@
 """``mixedne.results``: the evaluation tables of many runs as one.
 
-A study's data set is the ``evaluation.parquet`` files of its runs. Each is replaced whole, so the
-set can be read while the study runs. A run is known by its identifier: the same run from two
-folders or machines counts once.
+The data of a study are the ``evaluation.parquet`` files of its runs. Each is replaced atomically,
+so they can be read while the study runs. A run is identified by its identifier: the same run from
+two folders or machines counts once.
 
-A search chooses hyperparameters by nominal return alone, on seeds that are not reported. Every
+A search selects hyperparameters by nominal return only, on seeds that are not reported. Every
 configuration of a case (task, agent, solver, formulation, δ, preset) is trained with the search's
-seeds and evaluated in the nominal world. The one with the highest mean return over seeds is chosen.
-It is then trained with the study's other seeds, and only those runs meet the shifts.
+seeds and evaluated in the nominal world. The one with the highest mean return over seeds is
+selected. It is then trained with the study's other seeds, and only those runs are evaluated under
+shifts.
 """
 
 import itertools
@@ -56,16 +57,16 @@ from mixedne.tasks import resolve_task
 def results(
     *paths: str | Path, study: str | None = None, settings: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """The evaluation tables of all runs in these folders: one row per episode, none twice.
+    """Read the evaluation tables of all runs in these folders: one row per episode, none twice.
 
     Args:
-      paths: study folders, folders of run folders, or run folders. If two hold the same episode,
-        the first one's row counts.
-      study: only the runs of this study, as the plan in its folder lists them.
+      paths: study folders, folders of run folders, or run folders. If two contain the same
+        episode, the row of the first is used.
+      study: name of a study; include only the runs that the plan in its folder lists.
       settings: fields of the configuration to add as columns, e.g. ``["sigma0", "sigma"]``.
 
     Returns:
-      A table with one row per episode, as :func:`mixedne.evaluate` gives it, with each run's
+      A table with one row per episode, as returned by :func:`mixedne.evaluate`, with each run's
       ``identifier``.
 
     Examples:
@@ -102,11 +103,11 @@ def results(
 
 
 def run_folders(path: Path) -> Iterator[Path]:
-    """The run folders at a path that are evaluated, or were: a table may have been lost."""
+    """The evaluated run folders at a path, including those whose table has been lost."""
     if not path.is_dir():
         raise InvalidInputError(f"there is no folder {path}")
     if any((path / name).exists() for name in (CONFIG, FINISHED, EVALUATION)):
-        yield path  # whatever it lacks: it was asked for
+        yield path  # even if incomplete: it was given explicitly
         return
     runs = path / "runs" if (path / "runs").is_dir() else path
     for folder in sorted(runs.iterdir()):
@@ -118,10 +119,10 @@ def run_folders(path: Path) -> Iterator[Path]:
 
 
 def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:
-    """One row per task and method: its return in the nominal world, over all shifts, at the worst.
+    """One row per task and method: return in the nominal world, mean over shifts, worst shift.
 
     Episodes are averaged within a run and shift first, then shifts within a run, then runs. If the
-    study's ``runs`` of one method differ in a setting, each of its values has a row.
+    study's ``runs`` of one method differ in a setting, there is one row per value.
     """
     key = [*TASK, *METHOD, "settings", "acting"]
     words = pl.col("identifier").replace_strict(_settings(runs), default="", return_dtype=pl.String)
@@ -140,7 +141,7 @@ def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFr
 
 
 def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
-    """By identifier, the settings in which a run differs from others of its case, in words."""
+    """The settings in which a run differs from others of its case, in words, by identifier."""
     cases: dict[tuple[Any, ...], list[PlannedRun]] = {}
     for run in runs:
         cases.setdefault(run.case, []).append(run)
@@ -153,7 +154,7 @@ def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
 
 
 def _planned(paths: Iterable[Path], study: str) -> set[str]:
-    """The identifiers of the runs in the folders' plans of a study."""
+    """The identifiers of a study's runs, from the plans in these folders."""
     plans = [StudyFolder(path).studies / f"{study}.json" for path in paths]
     found = set()
     for plan in (plan for plan in plans if plan.is_file()):
@@ -170,27 +171,27 @@ def _planned(paths: Iterable[Path], study: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a search chose for one case."""
+    """The configuration that a search selected for one case."""
 
     case: Mapping[str, Any]
     """Task, agent, solver, formulation, δ and preset."""
     candidates: int
-    """Configurations that could be chosen: those with a return for every seed."""
+    """Number of configurations that could be selected: those with a return for every seed."""
     chosen: Mapping[str, Any]
-    """The chosen values of the fields that were searched."""
+    """The selected values of the fields that were searched."""
     mean_return: float
-    """The chosen configuration's mean return in the nominal world, over the search's seeds."""
+    """The selected configuration's mean return in the nominal world, over the search's seeds."""
     paper: Mapping[str, Any] | None
-    """What the paper's tables have for the case, if they have it."""
+    """The paper's values for the case, if its tables have them."""
     fields: Mapping[str, Any]
-    """The whole chosen configuration."""
+    """The complete selected configuration."""
 
 
 def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> list[Choice]:
-    """The best configuration of each case whose runs are all in the table.
+    """The best configuration of each case, among those whose runs are all in the table.
 
-    A configuration is not chosen if one of its runs is missing or has a return that is not finite;
-    a case without any other is left out. Of equal ones, the first is chosen.
+    A configuration is not eligible if one of its runs is missing or has a return that is not
+    finite; a case without an eligible one is left out. Of equal ones, the first is selected.
     """
     grid = search.evaluation
     seeds = [episode_seed(grid.seed, number) for number in range(grid.episodes)]
@@ -228,7 +229,7 @@ def choose(search: Search, runs: Sequence[PlannedRun], table: pl.DataFrame) -> l
 
 
 def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[PlannedRun]:
-    """The runs on which the chosen configurations are reported."""
+    """The runs on which the selected configurations are reported."""
     return [
         PlannedRun({**fields, "seed": seed}, study.grids(fields["task"]))
         for seed, fields in itertools.product(study.runs[0].seeds, chosen)
@@ -236,6 +237,6 @@ def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[Pla
 
 
 def expected_runs(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """As many runs as will be reported, before the choice is known: for estimates."""
+    """As many runs as will be reported, for estimates before the selection is known."""
     first = {run.case: run.fields for run in reversed(runs)}
     return [] if study.search is None else reported_runs(study, first.values())

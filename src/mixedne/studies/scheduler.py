@@ -1,6 +1,6 @@
-"""Runs a study: gives jobs to an executor, in order, again if they fail, later if they are held.
+"""Run a study: pass jobs to an executor, retry those that fail, and postpone locked ones.
 
-The scheduler knows nothing of processes or clusters. An executor starts jobs and reports events;
+The scheduler knows nothing about processes or clusters. An executor starts jobs and reports events;
 ``local`` and ``ray`` have one each.
 """
 
@@ -21,7 +21,7 @@ from mixedne.studies.results import Choice, choose, reported_runs, results
 from mixedne.studies.spec import Study
 
 WAIT = 2.0
-"""Seconds until a run that another process works on is looked at again."""
+"""Seconds until a run that another process works on is checked again."""
 
 
 @dataclass
@@ -30,13 +30,13 @@ class Job:
 
     runs: list[PlannedRun]
     failures: int = 0
-    """Attempts that have failed."""
+    """Number of failed attempts."""
     not_before: float = 0.0
-    """When it may start, by the monotonic clock."""
+    """Earliest start, by the monotonic clock."""
 
     @property
     def name(self) -> str:
-        """The name in messages."""
+        """The job's name in messages."""
         more = f" and {len(self.runs) - 1} more" if len(self.runs) > 1 else ""
         return self.runs[0].name + more
 
@@ -52,67 +52,67 @@ class Event:
     stage: str = ""
     """``starting``, ``training`` or ``evaluating``."""
     done: int = 0
-    """Steps or episodes."""
+    """Number of steps or episodes done."""
     total: int = 1
     error: str = ""
 
     @property
     def share(self) -> float:
-        """How much of the stage is done."""
+        """The fraction of the stage that is done."""
         return self.done / max(self.total, 1)
 
 
 class Executor(Protocol):
-    """Runs jobs somewhere."""
+    """Runs jobs, e.g. in processes or on a cluster."""
 
     def free(self) -> int:
-        """How many more jobs it can take now."""
+        """Number of jobs that can be started now."""
 
     def start(self, job: Job) -> None:
-        """Take a job."""
+        """Start a job."""
 
     def poll(self, seconds: float) -> list[Event]:
-        """The events since the last call; waits at most so long for one."""
+        """The events since the last call; waits at most ``seconds`` for one."""
 
     def stop(self) -> None:
-        """Save the running jobs where that is possible, and end them."""
+        """Stop the running jobs, saving them if possible."""
 
 
 @dataclass
 class Progress:
-    """How far a study is."""
+    """The progress of a study."""
 
     total: int
     """The number of runs."""
     done: int
-    """Runs that are finished, now or before."""
+    """Number of finished runs, including those that were finished before."""
     running: dict[str, Event] = field(default_factory=dict)
     """The last event of each running job, by the job's name."""
     failed: dict[str, str] = field(default_factory=dict)
     """The errors of the runs that were given up, by the runs' names."""
     retried: int = 0
-    """Attempts that failed and were repeated."""
+    """Number of failed attempts that were retried."""
     messages: list[str] = field(default_factory=list)
-    """What has happened since the progress was shown last."""
+    """Messages since the progress was last shown."""
     seconds_left: float | None = None
 
 
 Display = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
-"""Takes what is counted ("runs"), and yields a function that shows the progress."""
+"""A context manager that takes the unit ("runs") and yields a function to show the progress."""
 
 
 class Outcome(NamedTuple):
-    """The end of a study."""
+    """The outcome of a study."""
 
     runs: list[PlannedRun]
-    """The runs whose results it reports; for a search, those of the chosen configurations."""
+    """The runs whose results are reported; for a search, those of the selected configurations."""
     total: int
     """The number of all runs."""
     failed: dict[str, str]
     """The errors of the runs that were given up, by the runs' names."""
     retried: int
     choices: list[Choice] | None = None
-    """What a search chose."""
+    """The configurations that a search selected."""
 
 
 def run_study(
@@ -126,10 +126,10 @@ def run_study(
     display: Display,
     log: Callable[[str], None],
 ) -> Outcome:
-    """Do all runs of a study that are not finished; for a search also choose, and do the chosen.
+    """Do all unfinished runs of a study; for a search, also select, and run what is selected.
 
     With ``retrain_damaged``, finished runs that cannot be repaired are trained again. ``command``
-    is what the user typed; the plan records it. ``log`` takes messages to the user.
+    is what the user typed; the plan records it. ``log`` shows messages to the user.
     """
     runs = expand(study)
     folder.create()
@@ -147,7 +147,7 @@ def run_study(
     if study.search is None:
         progress = run_all(runs, study.name, "runs")
         return Outcome(runs, progress.total, progress.failed, progress.retried)
-    # Nothing can be chosen before the last is there.
+    # Nothing can be selected before the last run is finished.
     first = run_all(runs, study.name, "runs compared", longest_first=True)
     choices = choose(study.search, runs, results(folder.path, study=study.name))
     document = {
@@ -173,10 +173,10 @@ def run_jobs(
     show: Callable[[Progress], None],
     longest_first: bool = False,
 ) -> Progress:
-    """Finish all runs, or give up on them; an interruption saves those that are running.
+    """Finish all runs, or give up on them; on an interruption, running ones are saved.
 
-    ``refused`` are runs that are not even tried, by name, with the reason. Jobs start in the order
-    of the plan, or the longest first, by the cost model: then few workers are idle at the end.
+    ``refused`` are runs that are not attempted, by name, with the reason. Jobs start in the order
+    of the plan, or the longest first by the cost model, so that few workers are idle at the end.
     """
     left = [run for run in folder.unfinished(runs) if run.name not in refused]
     done = len(runs) - len(left) - len(refused)
@@ -200,9 +200,9 @@ def run_jobs(
                 if event.kind != "progress":
                     del progress.running[event.job.name]
                     _end(event, waiting, progress, retries)
-            waiting = in_order(waiting)  # with what was put back
+            waiting = in_order(waiting)  # including jobs that were put back
             _start(folder, executor, waiting, progress)
-            # The speed since the start tells the end, by the cost model.
+            # Estimate the end from the speed since the start and the cost model.
             rest = sum(costs[run.name] for job in waiting for run in job.runs)
             for event in progress.running.values():
                 trained = {"training": event.share, "evaluating": 1.0}.get(event.stage, 0.0)
@@ -219,7 +219,7 @@ def run_jobs(
 def _start(
     folder: StudyFolder, executor: Executor, waiting: "deque[Job]", progress: Progress
 ) -> None:
-    """Give the executor jobs while it takes them."""
+    """Start jobs while the executor has free slots."""
     for _ in range(len(waiting)):
         if not executor.free():
             return
@@ -250,7 +250,7 @@ def _end(event: Event, waiting: "deque[Job]", progress: Progress, retries: int) 
     elif job.failures < retries:
         progress.retried += 1
         progress.messages.append(f"{job.name}: {event.error}; trying again")
-        # One by one, so that the others of the job do not fail with a bad run again.
+        # One by one, so that a bad run does not make the other runs of the job fail again.
         waiting.extend(Job([run], job.failures + 1) for run in job.runs)
     else:
         progress.failed |= {run.name: event.error for run in job.runs}

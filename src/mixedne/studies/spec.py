@@ -1,7 +1,7 @@
 """A study file: what to train, how to evaluate it, what to search.
 
 The file is TOML; ``docs/studies.md`` describes it. Reading checks the form: names, types, empty
-lists. Values from which no run can be made are found when the study is expanded (``plan``). Every
+lists. Values that are invalid for a run are found when the study is expanded (``plan``). Every
 error is one sentence that begins with the place in the file.
 """
 
@@ -21,10 +21,10 @@ from mixedne.names import CHOICES
 from mixedne.shifts import PARAMETERS, Axis
 
 OWN_NAMES = ("-reported", "-chosen")
-"""What a search appends to its name for further files."""
+"""Suffixes that a search appends to its name for further files."""
 
 MAX_SEEDS = 100_000
-"""More are taken for a mistake."""
+"""Maximum number of seeds; more are treated as a mistake."""
 
 OVERRIDES = {
     name: "tuple" in str(kind)
@@ -34,15 +34,15 @@ OVERRIDES = {
 """Fields that a study can override, and whether their values are lists."""
 
 NAMED = resources.files("mixedne.studies") / "named"
-"""The studies that ship."""
+"""The studies that are included in the package."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One ``[[runs]]`` table: every list in it is crossed with every other."""
+    """One ``[[runs]]`` table: the product of all lists in it."""
 
     place: str
-    """Its place in the file, for messages."""
+    """The table's place in the file, for messages."""
     tasks: tuple[str, ...]
     agents: tuple[str, ...] = ("ddpg",)
     solvers: tuple[str, ...] = ("mixedne-ld",)
@@ -51,11 +51,11 @@ class Block:
     presets: tuple[str, ...] = ("paper",)
     seeds: tuple[int, ...] = (0,)
     steps: int | None = None
-    """None takes the preset's."""
+    """Number of steps; None for the preset's."""
     overrides: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    """Fields of the configuration with the values that they take in turn."""
+    """Fields of the configuration, each with its list of values."""
     shared: frozenset[str] = frozenset()
-    """Those of them that the table has from the defaults, and need not use."""
+    """Overrides that come from the defaults, and may be without effect."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +63,25 @@ class SetGrid:
     """An evaluation on an uncertainty set, whose grid depends on the task."""
 
     set: str
-    """Its name, or its file."""
+    """The set's name, or its file."""
     points: int | None = None
     ends: str | None = None
     others: Grid = field(default_factory=Grid)
-    """The axes that it is crossed with, the episodes, and so on."""
+    """The axes that the set is crossed with, the number of episodes, and so on."""
 
     def of(self, task: str) -> Grid:
-        """Its grid in a task."""
+        """The grid in a task."""
         return cross_set(self.others, self.set, task, self.points, self.ends)
 
 
 @dataclass(frozen=True)
 class Search:
-    """How to choose among configurations: by nominal return, on seeds of its own."""
+    """How to select among configurations: by nominal return, on separate seeds."""
 
     seeds: tuple[int, ...]
-    """Seeds of the runs that are compared; the chosen ones are reported on the blocks' seeds."""
+    """Seeds of the runs that are compared; selected ones are reported on the blocks' seeds."""
     evaluation: Grid
-    """The nominal world alone: no shift influences the choice."""
+    """The evaluation in the nominal world: shifts do not influence the selection."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Study:
     search: Search | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a search that would report on the seeds that it chose by."""
+        """Raise if a search would report on the seeds that it selects on."""
         if self.search is None:
             return
         if len({block.seeds for block in self.runs}) > 1:
@@ -108,7 +108,7 @@ class Study:
             )
 
     def grids(self, task: str) -> tuple[Grid, ...]:
-        """Its evaluations in a task."""
+        """The study's evaluations in a task."""
         return tuple(it.of(task) if isinstance(it, SetGrid) else it for it in self.evaluations)
 
     def select(
@@ -122,7 +122,7 @@ class Study:
     ) -> "Study":
         """The study with other tasks, fewer agents and solvers, other numbers of seeds or steps.
 
-        Seeds count up from the first; those of a search stay.
+        Seeds are counted from the first; those of a search are kept.
         """
         for one, many, names in (("an agent", "agents", agents), ("a solver", "solvers", solvers)):
             known = dict.fromkeys(name for block in self.runs for name in getattr(block, many))
@@ -148,14 +148,14 @@ class Study:
 
 
 def named_studies() -> list[str]:
-    """The names of the studies that ship."""
+    """The names of the included studies."""
     return sorted(Path(str(file)).stem for file in NAMED.iterdir() if file.name.endswith(".toml"))
 
 
 def find_study(name: str, *, allow_import: bool = False) -> Study:
-    """The study that ships under a name, or that a ``.toml`` file holds.
+    """An included study by name, or the study in a ``.toml`` file.
 
-    A task ``module:Id`` runs the code of a module: in a file it is refused, unless the user
+    A task ``module:Id`` runs the code of a module: in a file it is refused unless the user
     allows it.
     """
     if not name.endswith(".toml"):
@@ -173,7 +173,7 @@ def find_study(name: str, *, allow_import: bool = False) -> Study:
 
 
 def parse_study(content: bytes, name: str, file: str) -> Study:
-    """The study in a file's content; ``file`` is what messages call it."""
+    """Parse a study from a file's content; ``file`` is its name in messages."""
     if name.endswith(OWN_NAMES):
         raise InvalidInputError(
             f"{file}: a study's name must not end in {' or '.join(OWN_NAMES)}: searches use these"
@@ -197,7 +197,7 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
 
 
 def _block(file: str, place: str, own: dict[str, Any], defaults: dict[str, Any]) -> Block:
-    """A ``[[runs]]`` table, with what the ``[defaults]`` say where it says nothing."""
+    """A ``[[runs]]`` table, completed by the ``[defaults]``."""
     values = {**defaults, **own}
     overrides = dict(defaults.get("overrides", ())) | dict(own.get("overrides", ()))
     if "tasks" not in values:
@@ -209,7 +209,7 @@ def _block(file: str, place: str, own: dict[str, Any], defaults: dict[str, Any])
 
 @contextlib.contextmanager
 def located(place: str) -> Iterator[None]:
-    """Begin the message of an error with its place in the file."""
+    """Prefix error messages with the place in the file."""
     try:
         yield
     except InvalidInputError as error:
@@ -223,14 +223,14 @@ _Reader = Callable[[str, Any], Any]
 
 
 def _read(content: Mapping[str, Any], readers: Mapping[str, _Reader]) -> dict[str, Any]:
-    """The values of a table; refuses fields that it does not have."""
+    """The values of a table; raises for unknown fields."""
     for name in content:
         check_choice("a field", name, readers)
     return {name: readers[name](name, value) for name, value in content.items()}
 
 
 def _one(words: str, *types: type) -> _Reader:
-    """A reader of a single value of the last of these types."""
+    """A reader of a single value, converted to the last of these types."""
 
     def read(name: str, value: Any) -> Any:
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
@@ -270,7 +270,7 @@ def _seeds(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _overrides(name: str, value: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Fields, each with the values that it takes in turn; a list is several values."""
+    """Fields, each with its list of values; a single value is a list of one."""
     if not isinstance(value, dict):
         raise InvalidInputError(f"{name} must be a table, not {value!r}")
     found = []
@@ -285,7 +285,7 @@ def _overrides(name: str, value: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]
 
 
 def _axis(name: str, value: Any) -> tuple[float, ...]:
-    """The numbers of a shift; true and false, which Python takes for 1 and 0, are refused."""
+    """The values of a shift; true and false, which are 1 and 0 in Python, are refused."""
     if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
         raise InvalidInputError(f"{name} must be numbers, not {value!r}")
     return grid_values(name, value)
@@ -319,9 +319,9 @@ def _evaluation(
 
 
 def _tables(make: Callable[..., Any], readers: Mapping[str, _Reader], **required: str) -> _Reader:
-    """A reader of the tables ``[[name]]``, or one ``[name]``, as what they describe.
+    """A reader of tables ``[[name]]``, or one table ``[name]``, into the objects they describe.
 
-    ``make`` takes their place and fields; ``required`` are fields with an example.
+    ``make`` takes a table's place and fields; ``required`` are required fields with an example.
     """
 
     def read(name: str, value: Any) -> list[Any]:
@@ -372,4 +372,4 @@ _STUDY: dict[str, _Reader] = {
         seeds="[1000, 1001]",
     ),
 }
-"""The fields of a file."""
+"""The fields of a study file."""

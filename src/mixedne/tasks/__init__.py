@@ -1,15 +1,15 @@
-"""Tasks, the ways in which a test world may differ, and a simulator for many worlds at once.
+"""Tasks, and a simulator for many worlds in parallel.
 
-``registry``       a task by name
-``gym_batch``      its Gymnasium environment, checked and shifted
-``simulator``      many worlds of a task, advancing together
-``sets``           what an uncertainty set means for a task's model
+``registry``       tasks by name
+``gym_batch``      Gymnasium environments, checked and shifted
+``simulator``      many worlds of a task, simulated in parallel
+``sets``           uncertainty sets applied to a task's model
 ``toy``            the paper's toy MDP
 
 Nothing here needs JAX.
 """
 
-import mixedne.shifts.model  # noqa: F401 - first: it says why MuJoCo cannot be loaded
+import mixedne.shifts.model  # noqa: F401 - first: it reports why MuJoCo cannot be loaded
 from mixedne.shifts import NOMINAL, Shift
 from mixedne.tasks.gym_batch import make_env
 from mixedne.tasks.registry import (

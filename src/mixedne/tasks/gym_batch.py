@@ -1,7 +1,7 @@
-"""Gymnasium's environments: checked, shifted, and as worlds that advance together.
+"""Gymnasium environments: checked, shifted, and in batches.
 
-Whatever an environment of anybody's does wrong ends in one sentence, in training as in an
-evaluation: :func:`make_env` gives no environment that has not been wrapped for it.
+Whatever an environment does wrong is reported in one sentence, in training as in evaluations:
+:func:`make_env` always wraps environments with these checks.
 """
 
 import functools
@@ -22,11 +22,11 @@ from mixedne.tasks.task import Array, Mask, Step, Task, Worlds
 def make_env(
     task: Task, shift: Shift = NOMINAL, *, finite_rewards: bool = False, **options: Any
 ) -> gym.Env[Any, Any]:
-    """A plain Gymnasium environment of the task, with the shift applied and verified.
+    """A single Gymnasium environment of the task, with the shift applied and verified.
 
-    What its ``reset`` and ``step`` return is checked; ``finite_rewards`` refuses rewards that are
-    NaN or infinite, too: an evaluation counts them, but nothing can be learnt from them.
-    ``options`` go to the environment (``render_mode``, ``terminate_when_unhealthy``, …).
+    The results of ``reset`` and ``step`` are checked; ``finite_rewards`` also refuses rewards that
+    are NaN or infinite: an evaluation counts them, but nothing can be learned from them.
+    ``options`` are passed to the environment (``render_mode``, ``terminate_when_unhealthy``, …).
     """
     task.check_axes(shift.axes)
     env = gymnasium_env(task.id, **shift.keywords, **options)
@@ -34,7 +34,7 @@ def make_env(
     if model is not None:
         with no_mujoco_warnings:
             apply_shift(model, shift)
-    if isinstance(env, gym.wrappers.TimeLimit):  # which takes results apart: check them before
+    if isinstance(env, gym.wrappers.TimeLimit):  # check results inside it: it unpacks them
         env.env = CheckedEnv(env.env, task, finite_rewards)
     else:
         env = CheckedEnv(env, task, finite_rewards)
@@ -47,23 +47,23 @@ _PLAIN = (float, bool, np.floating, np.bool_)  # what rewards and flags nearly a
 
 
 class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Refuses what is no result of ``reset`` or ``step``; keeps MuJoCo's warnings from the user."""
+    """Raises for invalid results of ``reset`` and ``step``; silences MuJoCo's warnings."""
 
     def __init__(self, env: gym.Env[Any, Any], task: Task, finite_rewards: bool) -> None:
-        """``finite_rewards``: whether rewards that are NaN or infinite are refused too."""
+        """``finite_rewards``: whether rewards that are NaN or infinite are also refused."""
         super().__init__(env)
         self._task, self._finite_rewards = task, finite_rewards
         self._steps, self._when = 0, "no reset"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The environment's reset, or an ``InvalidInputError``."""
+        """Reset the environment; raises ``InvalidInputError`` for invalid results."""
         self._steps, self._when = 0, f"reset(seed={seed})"
         result = self._call("(observation, info)", self.env.reset, seed=seed, options=options)
         self._check_observation(result[0])
         return result
 
     def step(self, action: Any) -> Any:
-        """The environment's step, or an ``InvalidInputError``."""
+        """Step the environment; raises ``InvalidInputError`` for invalid results."""
         self._steps += 1
         names = "(observation, reward, terminated, truncated, info)"
         result = self._call(names, self.env.step, action)
@@ -78,7 +78,7 @@ class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
         return result
 
     def _call(self, names: str, function: Any, *arguments: Any, **options: Any) -> Any:
-        """What a function of the environment's returns: as many values as there are names."""
+        """Call a method of the environment, which must return as many values as there are names."""
         try:
             with no_mujoco_warnings:
                 result = function(*arguments, **options)
@@ -115,15 +115,15 @@ def _short(value: Any) -> str:
 
 
 class ShiftedEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Shifts the actions and observations of a single environment, as ``Worlds`` do of many."""
+    """Shifts the actions and observations of a single environment, as ``Worlds`` do for many."""
 
     def __init__(self, env: gym.Env[Any, Any], task: Task, shift: Shift) -> None:
-        """``task`` says how large actions and observations are."""
+        """``task`` provides the sizes of actions and observations."""
         super().__init__(env)
         self._task, self._shift = task, shift
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """The environment's reset, seen through the shift."""
+        """Reset the environment; the observation is shifted."""
         observation, info = self.env.reset(seed=seed, options=options)
         drawn = int(np.random.default_rng().integers(2**63)) if seed is None else seed
         self._on_actions, self._on_observations = (
@@ -133,7 +133,7 @@ class ShiftedEnv(gym.Wrapper[Any, Any, Any, Any]):
         return self._on_observations(np.asarray(observation, float)[None])[0], info
 
     def step(self, action: Any) -> Any:
-        """The environment's step, with the shifted action, seen through the shift."""
+        """Step the environment with the shifted action; the observation is shifted."""
         action = np.asarray(action)
         if not np.issubdtype(action.dtype, np.floating):
             action = action.astype(float)
@@ -142,10 +142,10 @@ class ShiftedEnv(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class GymnasiumWorlds(Worlds):
-    """Worlds of any task that Gymnasium can make, one environment each.
+    """Worlds of any Gymnasium task, one environment each.
 
-    Slower than the batched simulator. One environment after the other steps: Gymnasium's vector
-    environments would reset finished worlds by themselves.
+    This is slower than the batched simulator. Environments step one after another: Gymnasium's
+    vector environments would reset finished worlds automatically.
     """
 
     def __init__(
@@ -157,10 +157,10 @@ class GymnasiumWorlds(Worlds):
         opponents: Sequence[Any] = (),
         make: Callable[..., gym.Env[Any, Any]] | None = None,
     ) -> None:
-        """One environment per (shift, seed); ``drawn``: one that can make pictures.
+        """One environment per (shift, seed); ``drawn``: whether environments render pictures.
 
-        ``opponents``: see ``make_worlds``. ``make(shift, **options)`` gives others than the task's
-        own, of the sizes that ``task`` has.
+        ``opponents``: see ``make_worlds``. ``make(shift, **options)`` replaces the task's own
+        environment by another one with the sizes of ``task``.
         """
         super().__init__(task, cases)
         options: dict[str, Any] = {"render_mode": "rgb_array"} if drawn else {}
@@ -172,7 +172,7 @@ class GymnasiumWorlds(Worlds):
 
     @property
     def diverged(self) -> Mask:
-        """Active worlds that MuJoCo has set back to time zero, as of the batched simulator."""
+        """Active worlds that MuJoCo has reset to time zero, as in the batched simulator."""
         envs: list[Any] = [self._envs[world] for world in self.active]
         late = [
             mujoco_model(env) is not None
@@ -188,10 +188,10 @@ class GymnasiumWorlds(Worlds):
         return super().pose(world) if data is None else np.array(data.qpos)
 
     def picture(self, world: int) -> NDArray[np.uint8]:
-        """What the environment draws."""
+        """Render the environment of an active world."""
         try:
             drawn = self._envs[world].render()
-        except Exception as error:  # of Gymnasium, or whatever the environment's own code raises
+        except Exception as error:  # from Gymnasium, or from the environment's own code
             reason = first_line(error)
             raise InvalidInputError(f"{self.task.id} cannot be drawn: {reason}") from None
         picture = np.asarray(drawn)

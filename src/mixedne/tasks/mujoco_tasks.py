@@ -1,16 +1,16 @@
-"""The paper's eight MuJoCo tasks and a ninth, for many worlds at once.
+"""The paper's eight MuJoCo tasks and a ninth, for many worlds in parallel.
 
-Gymnasium's environments, written once more over arrays with a leading axis of worlds: how an
-episode starts, what is observed, what is rewarded, when it ends. Same arithmetic in the same
-order, so that results agree to the last bit. What Gymnasium reads late stays late: after
+Gymnasium's environments, reimplemented for arrays with a leading axis of worlds: initial states,
+observations, rewards and termination. The arithmetic and its order are the same, so that results
+are bitwise equal. Values that Gymnasium reads with a delay are delayed here, too: after
 ``mj_step``, body positions, inertias and forces are those before the last integration, and
 Reacher v4 rewards the distance before the step.
 
-v4 differs from v5 in that it pays the reward for health in the step that ends the episode
-too, counts no contact forces (Ant observes none; Humanoid observes them without paying for
-them), observes more zeros (Humanoid, Reacher), and has another Walker2d model. The numbers
-are in ``paper_tasks.toml``; those of HumanoidStandup, which others' uncertainty sets have and the
-paper has not, in ``other_tasks.toml``.
+v4 differs from v5 as follows: it also gives the healthy reward in the step that ends the episode,
+ignores contact forces (Ant does not observe them; Humanoid observes them without a cost), observes
+more zeros (Humanoid, Reacher), and has a different Walker2d model. The numbers are in
+``paper_tasks.toml``; those of HumanoidStandup, which is not in the paper but in published
+uncertainty sets, are in ``other_tasks.toml``.
 """
 
 import tomllib
@@ -26,21 +26,21 @@ from mixedne.tasks.task import Array, Mask
 
 Actions = NDArray[np.floating]
 Outcome: TypeAlias = tuple[Array, Mask]
-"""One step's rewards, and in which worlds the task ends the episode."""
+"""The rewards of one step, and a mask of the worlds in which the task ends the episode."""
 
 VERSIONS = ("v4", "v5")
-"""Of Gymnasium's MuJoCo tasks."""
+"""Supported versions of Gymnasium's MuJoCo tasks."""
 
 _NOTHING = np.empty(0)
 
 
 class State(NamedTuple):
-    """What the tasks read of all active worlds; fields that a task does not name are empty."""
+    """What tasks read from all active worlds; fields that a task does not request are empty."""
 
     qpos: Array
     qvel: Array
     ctrl: Array = _NOTHING
-    """As MuJoCo holds it after the step; it clamps its own copy."""
+    """Controls, as stored by MuJoCo after the step; it clamps only its own copy."""
     masses: Array = _NOTHING
     """(n, bodies)."""
     xpos: Array = _NOTHING
@@ -55,14 +55,14 @@ class State(NamedTuple):
 
     @property
     def finite(self) -> Mask:
-        """(n,) whether positions and velocities are numbers."""
+        """(n,) whether positions and velocities are finite."""
         state = np.concatenate([self.qpos, self.qvel], axis=1)
         return np.asarray(np.isfinite(state).all(axis=1))
 
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """How a task starts, what it shows and when it ends; the subclasses say what it rewards."""
+    """Initial states, observations and termination of a task; subclasses define its reward."""
 
     reset_noise: float
     """Half the width of the uniform noise on the initial state."""
@@ -75,7 +75,7 @@ class TaskSpec:
     fields: tuple[str, ...] = ()
     """Derived fields of MjData that the task reads."""
     pays_last_step: bool = False
-    """v4: health is paid for in the step that ends the episode too."""
+    """v4: whether the step that ends the episode also gets the healthy reward."""
 
     def draw_state(self, rng: np.random.Generator, model: mujoco.MjModel) -> tuple[Array, Array]:
         """Initial position and velocity, drawn in Gymnasium's order."""
@@ -91,15 +91,15 @@ class TaskSpec:
         return np.concatenate([state.qpos[:, self.skipped :], velocity], axis=1)
 
     def progress(self, state: State) -> Array:
-        """(n,) what the next step's reward needs of this state: the place along the track."""
+        """(n,) what the next step's reward needs from this state, e.g. the position along x."""
         return state.qpos[:, 0].copy()
 
     def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Rewards and ends of episodes, from the progress before and after the step.
+        """Rewards and terminations, from the progress before and after the step.
 
-        ``actions`` are as given, in the type given; ``ends`` says whether ill health ends an
+        ``actions`` are unchanged, also in their dtype; ``ends``: whether unhealthy states end an
         episode, on which v4's rewards depend.
         """
         raise NotImplementedError
@@ -107,23 +107,23 @@ class TaskSpec:
 
 @dataclass(frozen=True)
 class Runner(TaskSpec):
-    """Speed and health, minus the costs. HalfCheetah and Swimmer are never ill, and not paid."""
+    """Speed and healthy reward, minus costs. HalfCheetah, Swimmer: always healthy, unrewarded."""
 
     forward_reward: float = 1.0
     healthy_reward: float = 0.0
     control_cost: float = 0.0
     contact_cost: float = 0.0
     force_limit: float = np.inf
-    """Ant: what is observed, and paid for, of a force at most."""
+    """Ant: the bound to which forces are clipped, in observations and costs."""
     most_contact: float = np.inf
-    """Humanoid: the most that contact costs."""
+    """Humanoid: the largest contact cost."""
 
     def healthy(self, state: State) -> Mask:
-        """(n,) whether the robot stands."""
+        """(n,) whether the robot is healthy."""
         return np.ones(len(state.qpos), bool)
 
     def costs(self, state: State, actions: Actions) -> Array:
-        """(n,) of control, and of contact where it costs."""
+        """(n,) costs of control, and of contact if it has a cost."""
         control = np.asarray(self.control_cost * np.square(actions).sum(axis=1))
         if not self.contact_cost:
             return control
@@ -131,14 +131,14 @@ class Runner(TaskSpec):
         return np.asarray(control + np.minimum(contact, self.most_contact))
 
     def forces(self, state: State, first_body: int = 0) -> Array:
-        """(n, …) the external forces on the bodies from this one on."""
+        """(n, …) the external forces on the bodies, starting with ``first_body``."""
         forces = np.clip(state.cfrc_ext[:, first_body:], -self.force_limit, self.force_limit)
         return forces.reshape(len(forces), -1)
 
     def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Speed and health, minus costs."""
+        """Speed and healthy reward, minus costs."""
         healthy = self.healthy(state)
         paid = healthy | (self.pays_last_step and ends)
         rewards = self.forward_reward * ((after - before) / dt) + paid * self.healthy_reward
@@ -147,16 +147,16 @@ class Runner(TaskSpec):
 
 @dataclass(frozen=True)
 class Planar(Runner):
-    """Hopper and Walker2d, which stay in a plane."""
+    """Hopper and Walker2d, which move in a plane."""
 
     lowest: float = 0.0
     highest: float = np.inf
     most_lean: float = 1.0
     state_limit: float = np.inf
-    """Hopper: beyond this, no part of the state but place and height may go."""
+    """Hopper: bound on all components of the state except position and height."""
 
     def healthy(self, state: State) -> Mask:
-        """Height, lean and, for Hopper, size of the state."""
+        """Checks height, lean and, for Hopper, the size of the state."""
         height, lean = state.qpos[:, 1], state.qpos[:, 2]
         healthy = (self.lowest < height) & (height < self.highest)
         healthy &= (-self.most_lean < lean) & (lean < self.most_lean)
@@ -168,19 +168,19 @@ class Planar(Runner):
 
 @dataclass(frozen=True)
 class Ant(Runner):
-    """Ant; v5 observes the contact forces and pays for them."""
+    """Ant; v5 observes the contact forces and has a cost for them."""
 
     def healthy(self, state: State) -> Mask:
-        """Finite, and the torso neither low nor high."""
+        """Checks that the state is finite, and the torso neither too low nor too high."""
         height = state.qpos[:, 2]
         return state.finite & (height >= 0.2) & (height <= 1.0)
 
     def progress(self, state: State) -> Array:
-        """The torso's place, before the last integration."""
+        """The torso's position, before the last integration."""
         return state.xpos[:, 1, 0].copy()
 
     def observe(self, state: State) -> Array:
-        """Positions, velocities and, in v5, the bodies' external forces in ±1."""
+        """Positions, velocities and, in v5, the bodies' external forces, clipped."""
         motion = super().observe(state)
         if not self.contact_cost:
             return motion
@@ -189,24 +189,24 @@ class Ant(Runner):
 
 @dataclass(frozen=True)
 class Humanoid(Runner):
-    """Humanoid; v5 leaves out what is always zero and pays for contact."""
+    """Humanoid; v5 leaves out what is always zero and has a cost for contact."""
 
     first_body: int = 0
     first_dof: int = 0
 
     def healthy(self, state: State) -> Mask:
-        """The torso neither low nor high."""
+        """Checks that the torso is neither too low nor too high."""
         return (state.qpos[:, 2] > 1.0) & (state.qpos[:, 2] < 2.0)
 
     def progress(self, state: State) -> Array:
-        """The centre of mass, summed body by body as Gymnasium does."""
+        """The centre of mass, summed body by body as in Gymnasium."""
         moment = np.zeros(len(state.qpos))
         for body in range(state.masses.shape[1]):
             moment += state.masses[:, body] * state.xipos[:, body, 0]
         return np.asarray(moment / state.masses.sum(axis=1))
 
     def observe(self, state: State) -> Array:
-        """Motion, then inertias, velocities and forces of the bodies."""
+        """Positions and velocities, then inertias, velocities and forces of the bodies."""
         parts = [
             state.cinert[:, self.first_body :],
             state.cvel[:, self.first_body :],
@@ -217,16 +217,16 @@ class Humanoid(Runner):
         return np.concatenate([super().observe(state), *flat], axis=1)
 
     def costs(self, state: State, actions: Actions) -> Array:
-        """Control costs as MuJoCo holds it."""
+        """Costs of the control, as stored by MuJoCo, and of contact."""
         return super().costs(state, state.ctrl)
 
 
 @dataclass(frozen=True)
 class HumanoidStandup(Humanoid):
-    """Humanoid that lies on its back; it is paid for height, and nothing ends the episode early."""
+    """Humanoid that starts on its back; the reward is for height, and there is no termination."""
 
     timestep: float = np.nan
-    """Of the model: the height is divided by it, as if it had been reached in one."""
+    """The model's time step: the height is divided by it, as if it were reached in one step."""
 
     def progress(self, state: State) -> Array:
         """The torso's height."""
@@ -244,27 +244,27 @@ class HumanoidStandup(Humanoid):
 
 @dataclass(frozen=True)
 class InvertedPendulum(TaskSpec):
-    """One point for every step in which the pole stands."""
+    """A reward of one for every step in which the pole is upright."""
 
     def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Ends when the pole leans by more than 0.2."""
+        """The episode ends when the pole leans by more than 0.2."""
         healthy = state.finite & ~(np.abs(state.qpos[:, 1]) > 0.2)
         return np.where(healthy | self.pays_last_step, 1.0, 0.0), ~healthy
 
 
 @dataclass(frozen=True)
 class Reacher(TaskSpec):
-    """Distance of fingertip and target, and control, as costs."""
+    """Costs for the distance of the fingertip from the target, and for control."""
 
     late: bool = False
-    """v4: the distance is that before the step."""
+    """v4: whether the distance is that before the step."""
     observed: int = 2
-    """Coordinates of the difference that are observed."""
+    """Number of observed coordinates of the difference to the target."""
 
     def draw_state(self, rng: np.random.Generator, model: mujoco.MjModel) -> tuple[Array, Array]:
-        """A random arm, and a target inside the disc that it can reach."""
+        """A random arm, and a random target inside the disc that it can reach."""
         qpos = rng.uniform(-0.1, 0.1, model.nq) + model.qpos0
         goal = rng.uniform(-0.2, 0.2, 2)
         while np.linalg.norm(goal) >= 0.2:
@@ -275,7 +275,7 @@ class Reacher(TaskSpec):
         return qpos, qvel
 
     def observe(self, state: State) -> Array:
-        """The arm's angles and speeds, the target, and the way to it."""
+        """The arm's angles and speeds, the target, and the difference to it."""
         angles, difference = state.qpos[:, :2], self._difference(state)[:, : self.observed]
         parts = [np.cos(angles), np.sin(angles), state.qpos[:, 2:], state.qvel[:, :2], difference]
         return np.concatenate(parts, axis=1)
@@ -288,7 +288,7 @@ class Reacher(TaskSpec):
     def reward_and_done(
         self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
     ) -> Outcome:
-        """Such an episode ends by its time limit alone."""
+        """Costs; only the time limit ends an episode."""
         rewards = -(before if self.late else after) + -np.square(actions).sum(axis=1)
         return rewards, np.zeros(len(rewards), bool)
 
@@ -299,7 +299,7 @@ class Reacher(TaskSpec):
 
 
 def _read_specs(file: str) -> dict[tuple[str, str], TaskSpec]:
-    """The specifications in a file of the package's data, by task and version."""
+    """Read the specifications in a data file of the package, by task and version."""
     kinds = (Runner, Planar, Ant, Humanoid, HumanoidStandup, InvertedPendulum, Reacher)
     by_name: dict[str, Any] = {kind.__name__: kind for kind in kinds}
     text = (resources.files("mixedne.tasks") / file).read_text("utf-8")
@@ -313,7 +313,7 @@ def _read_specs(file: str) -> dict[tuple[str, str], TaskSpec]:
 
 
 PAPER_SPECS = _read_specs("paper_tasks.toml")
-"""By task, in the paper's order, and version."""
+"""Specifications of the paper's tasks, in its order, by task and version."""
 
 TASK_SPECS = PAPER_SPECS | _read_specs("other_tasks.toml")
-"""Of all tasks that the batched simulator knows."""
+"""Specifications of all tasks of the batched simulator, by task and version."""

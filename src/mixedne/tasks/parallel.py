@@ -1,11 +1,11 @@
-"""PettingZoo's parallel environments of two agents, as tasks: one of the two is ours.
+"""PettingZoo's parallel environments with two agents, as tasks for one of them, the protagonist.
 
-``pettingzoo:module:factory`` is what a module's factory returns; ``pettingzoo:module:factory:red``
-says that the agent ``red`` is ours, which otherwise is the first. The other one is the opponent. It
-makes *no move*, the zeros of its box or what is nearest to them, unless someone moves it.
+``pettingzoo:module:factory`` is the environment that a module's factory returns. The protagonist is
+the first agent, or ``red`` in ``pettingzoo:module:factory:red``. The other agent is the opponent.
+Unless it is given a policy, it makes *no move*: zeros, clipped to its box.
 
-An episode ends when it ends for either. Rewards that do not sum to zero are refused where they are
-met: in the first step that pays them.
+An episode ends when it ends for either agent. Rewards must sum to zero; the first step in which
+they do not raises an error.
 """
 
 import importlib
@@ -24,13 +24,13 @@ PREFIX = "pettingzoo:"
 
 
 def find_pettingzoo() -> Any:
-    """The module ``pettingzoo``, or one sentence that says how to install it."""
+    """The module ``pettingzoo``; if it is missing, an error says how to install it."""
     words = "PettingZoo is not installed: pip install 'mixedne[pettingzoo]'"
     return optional_import("pettingzoo", words)
 
 
 def parallel_task(name: str, *, opponent: float = 1.0, **options: Any) -> gym.Env[Any, Any]:
-    """The game of that name, as our agent's environment; ``options`` go to the factory."""
+    """The protagonist's environment of a game; ``options`` are passed to the factory."""
     pettingzoo = find_pettingzoo()
     found = re.fullmatch(r"pettingzoo:([\w.]+):(\w+)(?::(.+))?", name)
     if found is None:
@@ -48,12 +48,12 @@ def parallel_task(name: str, *, opponent: float = 1.0, **options: Any) -> gym.En
 
 
 class TwoPlayerEnv(gym.Env[Any, Any]):
-    """A game of two players, as one of them sees it."""
+    """A two-player game as the environment of one player, the protagonist."""
 
     def __init__(self, game: Any, ours: str | None, share: float) -> None:
-        """``ours``: the name of the agent that is ours, or None for the first.
+        """``ours``: the name of the protagonist, or None for the first agent.
 
-        ``share``: how much of its moves the opponent makes: 0 is no move.
+        ``share``: factor on the opponent's moves; with 0 it makes no move.
         """
         names = [str(each) for each in game.possible_agents]
         if len(names) != 2:
@@ -67,17 +67,17 @@ class TwoPlayerEnv(gym.Env[Any, Any]):
         self.render_mode = getattr(game, "render_mode", None)
         self.metadata = {"render_modes": [], **getattr(game, "metadata", {})}
         self.opponent_sees: Any = None
-        """What the opponent sees at this moment."""
+        """The opponent's current observation."""
         self.moves: Callable[[Any], Any] = lambda seen: self._no_move
-        """What the opponent does, by what it sees; at first, nothing."""
+        """The opponent's policy; by default it makes no move."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """A new episode of the game."""
+        """Start a new episode of the game."""
         observations, infos = self._game.reset(seed=seed, options=options)
         return self._look(observations), infos.get(self._players[0], {})
 
     def step(self, action: Any) -> Any:
-        """Both move at once."""
+        """Step the game with the moves of both players."""
         move, share = self.moves(self.opponent_sees), self._share
         moves = action, share * np.asarray(move) + (1 - share) * self._no_move
         spaces = self.action_space, self.opponent_space
@@ -94,7 +94,7 @@ class TwoPlayerEnv(gym.Env[Any, Any]):
         return self._look(observations), mine, *ends, infos.get(self._players[0], {})
 
     def render(self) -> Any:
-        """What the game draws."""
+        """Render the game."""
         return self._game.render()
 
     def close(self) -> None:

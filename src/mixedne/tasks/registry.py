@@ -1,12 +1,12 @@
-"""Finding a task by name, and its nominal model.
+"""Look up tasks by name, and their nominal models.
 
-A name is one of the paper's eight or HumanoidStandup (with or without a version; v5 by default, v4
-selectable), ``toy``, or any Gymnasium id or ``module:Id`` whose observations and actions are flat
-boxes; or ``pettingzoo:module:factory``, a game of two players (``parallel``).
+A name is one of the paper's eight tasks or HumanoidStandup (with or without a version; v5 by
+default, v4 available), ``toy``, any Gymnasium id or ``module:Id`` whose observations and actions
+are flat boxes, or ``pettingzoo:module:factory``, a two-player game (``parallel``).
 
-MuJoCo prints warnings and appends them to a file in the working folder; Gymnasium warns of
-versions that are not the newest. Both are silenced around the calls that this package makes,
-and only there: no warning filter or handler outlives a call.
+MuJoCo prints warnings and appends them to a file in the working directory; Gymnasium warns of
+versions that are not the newest. Both are silenced during calls of this package, and only then:
+no warning filter or handler outlives a call.
 """
 
 import contextlib
@@ -31,30 +31,30 @@ from mixedne.tasks.task import Opponent, Task
 from mixedne.tasks.toy import EPISODE_STEPS, ToyEnv
 
 PAPER_TASKS = tuple(dict.fromkeys(name for name, _ in PAPER_SPECS))
-"""The paper's eight, in its order."""
+"""The paper's eight tasks, in its order."""
 
 BATCHED_TASKS = tuple(dict.fromkeys(name for name, _ in TASK_SPECS))
-"""Those of the batched simulator: the paper's and HumanoidStandup."""
+"""Tasks of the batched simulator: the paper's and HumanoidStandup."""
 
 JAX_TASKS = ("toy",)
-"""Those that can be played inside a compiled program."""
+"""Tasks that can be played inside a compiled program."""
 
 DEFAULT_VERSION = "v5"
-"""Of the batched tasks, where a name has none."""
+"""Version of a batched task if its name has none."""
 
 
 EnvironmentFactory: TypeAlias = Callable[[], gym.Env[Any, Any]]
 """A function or class without arguments that makes an environment."""
 
 _FACTORIES: dict[str, EnvironmentFactory] = {}
-# By the id under which Gymnasium's registry has them, in this process.
+# By their id in Gymnasium's registry, in this process.
 
 
 class _NoMujocoWarnings:
     """Silences MuJoCo's warnings, and with them its log file, inside a ``with`` block.
 
-    MuJoCo has one handler for the whole process. Blocks may nest and overlap between
-    threads: the handler found by the first is put back by the last.
+    MuJoCo has one handler for the whole process. Blocks may be nested and overlap between
+    threads: the last one to exit restores the handler that the first one found.
     """
 
     def __init__(self) -> None:
@@ -77,22 +77,22 @@ class _NoMujocoWarnings:
 
 
 no_mujoco_warnings = _NoMujocoWarnings()
-"""The process's one silence: ``with no_mujoco_warnings: …``."""
+"""The only instance in a process: ``with no_mujoco_warnings: …``."""
 
 
 @contextlib.contextmanager
 def no_construction_warnings() -> Iterator[None]:
-    """Silence what making an environment says: MuJoCo's compiler and Gymnasium's versions."""
+    """Silence warnings of MuJoCo's compiler and of Gymnasium while making an environment."""
     with no_mujoco_warnings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"(\x1b\[\d+m)?WARN: ")  # Gymnasium's logger
         yield
 
 
 def task_id(task: str | EnvironmentFactory) -> str:
-    """The name of a task; an environment's factory is registered with Gymnasium under its own.
+    """The name of a task; a factory is registered with Gymnasium under its own name.
 
-    A factory of the same name as an earlier one takes its place, as when a notebook's cell runs
-    again. The time limit is that of the environment's specification or of its ``TimeLimit``.
+    A factory replaces an earlier one of the same name, e.g. when a notebook cell is run again.
+    The time limit is that of the environment's specification or of its ``TimeLimit``.
     """
     if isinstance(task, str):
         return task
@@ -117,7 +117,7 @@ def task_id(task: str | EnvironmentFactory) -> str:
 
 
 def _time_limit(name: str, factory: EnvironmentFactory) -> int | None:
-    """The time limit of what a factory makes."""
+    """The time limit of a factory's environment."""
     try:
         made: Any = factory()
     except Exception as error:
@@ -134,14 +134,14 @@ def _time_limit(name: str, factory: EnvironmentFactory) -> int | None:
 
 @functools.cache
 def resolve_task(name: str) -> Task:
-    """The task of that name."""
+    """The task with that name."""
     full_name = full_task_name(name)
     with contextlib.closing(gymnasium_env(full_name)) as env:
         observations, actions = _boxes(full_name, env.observation_space, env.action_space)
         stem, version, opponent = full_name, "", None
         steps: int | None = EPISODE_STEPS
         world: Any = env.unwrapped
-        # An attacker's world may have such a game inside.
+        # An attacker's environment may contain such a game.
         if isinstance(world, TwoPlayerEnv) and full_name.startswith(PREFIX):
             sight, moves = _boxes(full_name, world.opponent_sight, world.opponent_space)
             opponent = Opponent(sight.shape[0], moves.low.astype(float), moves.high.astype(float))
@@ -167,12 +167,12 @@ def resolve_task(name: str) -> Task:
 
 
 def full_task_name(name: str) -> str:
-    """The name with its version: ``Hopper`` is ``Hopper-v5``."""
+    """The name with its version: ``Hopper-v5`` for ``Hopper``."""
     return f"{name}-{DEFAULT_VERSION}" if name in BATCHED_TASKS else name
 
 
 def check_axes(task: Task, axes: Sequence[Axis]) -> None:
-    """Refuse what cannot be shifted in a task, and targets that its model does not have."""
+    """Raise for axes that cannot be shifted in a task, or targets that its model does not have."""
     task.check_axes(axes)
     parts = (axis.entry.physics and (axis.target or axis.entry.physics.refuse) for axis in axes)
     if task.has_model and any(parts):
@@ -180,7 +180,7 @@ def check_axes(task: Task, axes: Sequence[Axis]) -> None:
 
 
 def shift_effects(task: Task, shift: Shift) -> dict[Axis, float]:
-    """How much each axis of a shift changes the physics; 0 is nothing. See ``axis_effects``."""
+    """How much each axis of a shift changes the physics; 0 is no effect. See ``axis_effects``."""
     check_axes(task, shift.axes)
     if not task.has_model:
         return {}
@@ -190,13 +190,13 @@ def shift_effects(task: Task, shift: Shift) -> dict[Axis, float]:
 
 @functools.lru_cache(maxsize=16)
 def nominal_model(task: Task) -> tuple[mujoco.MjModel, int]:
-    """A MuJoCo task's nominal model, not to be changed, and how often a step repeats mj_step."""
+    """A MuJoCo task's nominal model, which must not be changed, and its frame skip."""
     with contextlib.closing(gymnasium_env(task.id)) as env:
         return copy.copy(mujoco_model(env)), getattr(env.unwrapped, "frame_skip", 1)
 
 
 def frame_rate(task: Task) -> int:
-    """Frames a second at which a video with one frame a step shows the task as it happens."""
+    """Frames per second at which a video with one frame per step plays in real time."""
     if task.has_model:
         nominal, frame_skip = nominal_model(task)
         return max(1, round(1 / (nominal.opt.timestep * frame_skip)))
@@ -205,7 +205,7 @@ def frame_rate(task: Task) -> int:
 
 
 def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
-    """Gymnasium's environment of that id, or one clear sentence."""
+    """Make the Gymnasium environment of that id; errors are reported in one sentence."""
     try:
         if full_name == "toy":
             return ToyEnv(**options)
@@ -220,13 +220,13 @@ def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
         near = difflib.get_close_matches(full_name, known, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known[:9])}"
         raise InvalidInputError(f"there is no task {full_name!r}; {hint}") from None
-    except (Exception, SystemExit) as error:  # of Gymnasium, or of the environment's own code
+    except (Exception, SystemExit) as error:  # from Gymnasium, or from the environment's own code
         reason = first_line(error)
         raise InvalidInputError(f"the task {full_name!r} cannot be made: {reason}") from None
 
 
 def _boxes(full_name: str, *spaces: gym.Space[Any]) -> list[gym.spaces.Box]:
-    """A player's observations and actions."""
+    """Check that a player's observation and action spaces are boxes, and return them."""
     boxes = []
     for what, space in zip(("observations", "actions"), spaces, strict=True):
         if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:

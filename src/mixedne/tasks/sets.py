@@ -1,4 +1,4 @@
-"""What an uncertainty set means for a task's model: its own values, and what cannot matter."""
+"""Uncertainty sets applied to a task's model: nominal values, and values without effect."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from mixedne.tasks.task import Task
 
 
 def nominal_value(task: Task, axis: Axis) -> float | None:
-    """The number of the task's own world; None where its elements differ or it has no model."""
+    """An axis' nominal value; None if the model's elements differ or there is no model."""
     if not axis.absolute:
         return axis.nominal
     physics = axis.entry.physics
@@ -30,11 +30,11 @@ def nominal_value(task: Task, axis: Axis) -> float | None:
 def same_contacts(
     task: Task, part: TaskSet, grid: list[tuple[Axis, tuple[float, ...]]]
 ) -> list[str]:
-    """How many values on an axis of friction do not matter, and where, in sentences.
+    """Sentences on how many values of a friction axis have no effect, and at which contacts.
 
-    Of two geoms that touch, MuJoCo takes the larger friction (or that of higher priority). What
-    lies below the other geom's is lost. Other axes of friction are held at their lowest, where the
-    least is lost; of several contacts, those are named at which the most is.
+    For two geoms in contact, MuJoCo uses the larger friction (or that of higher priority). Values
+    below the other geom's have no effect. Other friction axes are held at their lowest values,
+    where the fewest are without effect; of several contacts, those with the most are named.
     """
     if not task.has_model:
         return []
@@ -70,7 +70,7 @@ def _is_friction(axis: Axis) -> bool:
 def set_faults(
     found: UncertaintySet, task: str, points: int | None = None, ends: str | None = None
 ) -> list[str]:
-    """What must be known of a set in a task, in sentences: noted in its file, and found here."""
+    """Known faults of a set in a task, in sentences: those noted in its file and those found."""
     resolved = resolve_task(task)
     part, grid = found.of(resolved.id), found.grid(resolved.id, points, ends)
     try:

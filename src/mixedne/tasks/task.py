@@ -1,8 +1,8 @@
-"""A task, as everything else here knows it, and worlds of it that advance together.
+"""The classes of a task, and of a batch of its worlds.
 
-How to find a task by name is in ``registry``. Every world has its own shift and seed. What happens
-in a world depends on these and on its actions alone: not on the other worlds, their number or
-order, or the number of threads, to the last bit.
+``registry`` finds a task by name. Every world has its own shift and seed. What happens in a world
+depends, bit for bit, only on these and on its actions: not on the other worlds, their number or
+order, or the number of threads.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 class Opponent(NamedTuple):
-    """The other player of a game: what it sees and may do."""
+    """The other player of a two-player game: its observations and actions."""
 
     observation_size: int
     action_low: Array
@@ -33,30 +33,31 @@ class Task:
     """A resolved task: its name, its sizes and what can be shifted in it."""
 
     name: str
-    """Without the version: ``Hopper``, ``toy``, ``module:Id``; of a game, with our agent."""
+    """Name without the version: ``Hopper``, ``toy``, ``module:Id``; for a two-player game, with
+    the protagonist."""
     version: str | None
-    """``v5``; None where there are no versions."""
+    """Version, e.g. ``v5``; None if the task has none."""
     max_episode_steps: int | None
-    """The time limit, which truncates; None if there is none that Gymnasium knows of."""
+    """The time limit, which truncates episodes; None if Gymnasium knows of none."""
     observation_size: int
     action_size: int
     action_low: Array = field(compare=False)
     action_high: Array = field(compare=False)
     has_model: bool = False
-    """Whether it has a MuJoCo model."""
+    """Whether the task has a MuJoCo model."""
     opponent: Opponent | None = field(default=None, compare=False)
-    """The other player, in a game of two."""
+    """The other player, in a two-player game."""
     factory: Callable[[], Any] | None = None
-    """The function of the user's that makes it; another may come under its name."""
+    """The user's function that makes the environment; it may be replaced under the same name."""
 
     @property
     def id(self) -> str:
-        """The whole name: ``Hopper-v5``."""
+        """The full name: ``Hopper-v5``."""
         return self.name if self.version is None else f"{self.name}-{self.version}"
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """What can be shifted in it, by name."""
+        """Names of what can be shifted in the task."""
         kind = self.name if self.opponent is None else "pettingzoo"
         acts = {"model": self.has_model, "actions": True, "observations": True}
         return tuple(
@@ -66,7 +67,7 @@ class Task:
         )
 
     def check_axes(self, axes: Iterable[Axis]) -> None:
-        """Refuse what cannot be shifted in this task."""
+        """Raise for axes that cannot be shifted in this task."""
         for axis in axes:
             if axis.parameter in PARAMETERS and axis.parameter not in self.axes:
                 raise InvalidInputError(
@@ -79,23 +80,23 @@ class Task:
 def from_unit(
     action: NDArray[np.floating], low: NDArray[np.floating], high: NDArray[np.floating]
 ) -> NDArray[np.floating]:
-    """An action in [-1, 1] in the units of the box; exactly itself if the box is [-1, 1]."""
+    """Scale an action from [-1, 1] to the box; exact if the box is [-1, 1]."""
     return (high + low) / 2 + (high - low) / 2 * action
 
 
 class Step(NamedTuple):
-    """What one step gave, for the active worlds in order."""
+    """The results of one step, for the active worlds in order."""
 
     observations: Array
     rewards: Array
     terminated: Mask
-    """The task ended the episode."""
+    """Whether the task ended the episode."""
     truncated: Mask
-    """The time limit did."""
+    """Whether the time limit ended the episode."""
 
 
 class Worlds(ABC):
-    """A batch of worlds of one task: ``reset``, then ``step`` and ``drop`` until all are gone."""
+    """A batch of worlds of one task: ``reset``, then ``step`` and ``drop`` until none is left."""
 
     def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
         """One (shift, seed) per world."""
@@ -109,12 +110,12 @@ class Worlds(ABC):
         self.shifts = [shift for shift, _ in cases]
         self.seeds = [int(seed) for _, seed in cases]
         self.active: NDArray[np.intp] = np.arange(0)
-        """Which worlds are still in the batch, by their place in ``cases``."""
+        """The worlds that are still in the batch, as indices into ``cases``."""
         self.elapsed = 0
         """Steps since the reset."""
 
     def reset(self) -> Array:
-        """Start all worlds anew, each from its seed; (worlds, observation size)."""
+        """Reset all worlds, each with its seed; returns (worlds, observation size)."""
         self.active = np.arange(len(self.seeds))
         self.elapsed = 0
         self._on_actions = Channels("actions", self.shifts, self.seeds, self.task)
@@ -124,8 +125,8 @@ class Worlds(ABC):
     def step(self, actions: NDArray[np.floating]) -> Step:
         """Advance the active worlds; ``actions`` has a row for each, in the task's units.
 
-        Actions outside the box are passed on as they are, as Gymnasium does; MuJoCo clamps
-        them. Costs of control are computed in the actions' own precision, as Gymnasium's.
+        As in Gymnasium, actions outside the box are passed on unchanged, and MuJoCo clamps them;
+        control costs are computed in the actions' own precision.
         """
         actions = np.ascontiguousarray(actions)
         if actions.dtype.kind != "f":
@@ -143,7 +144,7 @@ class Worlds(ABC):
         return step._replace(observations=np.asarray(seen))
 
     def drop(self, done: Mask) -> None:
-        """Let these active worlds leave the batch, until the next reset."""
+        """Remove these active worlds from the batch until the next reset."""
         self.active = self.active[~done]
 
     @property
@@ -156,7 +157,7 @@ class Worlds(ABC):
         raise InvalidInputError(f"{self.task.id} has no MuJoCo model")
 
     def picture(self, world: int) -> NDArray[np.uint8]:
-        """A picture of an active world, as its environment draws it."""
+        """A picture of an active world, rendered by its environment."""
         raise InvalidInputError(f"there is nothing to see in {self.task.id}")
 
     def close(self) -> None:  # noqa: B027 -- not every kind of world has something to release
@@ -172,4 +173,4 @@ class Worlds(ABC):
 
     @abstractmethod
     def _advance(self, actions: NDArray[np.floating]) -> Step:
-        """One step of the active worlds, which receive exactly these actions."""
+        """Take one step of the active worlds with exactly these actions."""

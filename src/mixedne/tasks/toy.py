@@ -1,8 +1,8 @@
 """The toy MDP M_ρ of the paper's VPG experiments.
 
 S = [-10, 10], A = [-1, 1], R(s) = sin(√1.7 s) + cos(√0.3 s) + 3. With probability 1 − ρ the
-next state is s + a, otherwise s + a' with a' uniform over A; both clipped to S. Episodes
-start at 0, pay r_t = R(s_t) and are cut after 500 steps. ρ = 0.2 is nominal.
+next state is s + a, otherwise s + a' with a' uniform over A; both are clipped to S. Episodes
+start at 0, have the rewards r_t = R(s_t) and are truncated after 500 steps. ρ = 0.2 is nominal.
 
 ``transition`` and ``reward`` are plain arithmetic over NumPy or JAX arrays; the
 Gymnasium environment and the batched worlds both use them.
@@ -25,10 +25,10 @@ EDGE = 10.0
 """S = [-EDGE, EDGE]."""
 
 NOMINAL_RHO = float(PARAMETERS["rho"].nominal or 0)
-"""ρ of the world in which policies are trained."""
+"""ρ of the nominal world, in which policies are trained."""
 
 EPISODE_STEPS = 500
-"""When an episode is cut."""
+"""Number of steps after which an episode is truncated."""
 
 
 def reward(state: Any, xp: Any = np) -> Any:
@@ -48,7 +48,7 @@ def transition(
 
 
 def split_draws(draws: Any) -> tuple[Any, Any]:
-    """(u, a') from two numbers of [0, 1) along the last axis."""
+    """(u, a') from two numbers in [0, 1) along the last axis."""
     return draws[..., 0], 2 * draws[..., 1] - 1
 
 
@@ -56,7 +56,7 @@ class ToyEnv(gym.Env[Array, NDArray[np.floating]]):
     """M_ρ as a Gymnasium environment; its noise comes from the environment's generator."""
 
     def __init__(self, rho: float = NOMINAL_RHO) -> None:
-        """``rho``: how often a random action replaces the one given."""
+        """``rho``: the probability that a random action replaces the one given."""
         check_number("rho", rho, at_least=0, at_most=1)
         self.rho = rho
         self.observation_space = gym.spaces.Box(-EDGE, EDGE, (1,), np.float64)
@@ -67,14 +67,14 @@ class ToyEnv(gym.Env[Array, NDArray[np.floating]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Back to 0."""
+        """Reset the state to 0."""
         super().reset(seed=seed)
         self._state = np.zeros(1)
         self._steps = 0
         return self._state.copy(), {}
 
     def step(self, action: NDArray[np.floating]) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Move; the reward is that of the state left."""
+        """Take a step; the reward is that of the state before it."""
         paid = float(reward(self._state)[0])
         uniform, random_action = split_draws(self.np_random.random(2))
         self._state = transition(
@@ -85,7 +85,7 @@ class ToyEnv(gym.Env[Array, NDArray[np.floating]]):
 
 
 class ToyWorlds(Worlds):
-    """Many worlds M_ρ at a time, each with its own ρ."""
+    """A batch of worlds M_ρ, each with its own ρ."""
 
     def __init__(self, task: Task, cases: Sequence[tuple[Shift, int]]) -> None:
         """One (shift, seed) per world."""

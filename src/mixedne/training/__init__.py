@@ -2,7 +2,7 @@
 
 ``run``           ``mixedne.train``: collect, update, log, evaluate, save, for one run or several
 ``training_run``  one run in training: its state, metrics and checkpoints
-``collection``    what an off-policy run collects, and keeps in its ``replay``
+``collection``    collects the transitions of off-policy runs into a ``replay``
 ``updates``       outer steps of the solver, in compiled programs
 ``folder``        the run folder; ``checkpoints`` and ``metrics`` in it
 """

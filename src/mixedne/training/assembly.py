@@ -1,4 +1,4 @@
-"""From a configuration to the parts that it names: agent, solver, policies."""
+"""Build the parts of a configuration: agent, solver, policies."""
 
 import dataclasses
 from typing import Any
@@ -37,15 +37,15 @@ def make_agent(config: Config, task: Task) -> DDPG | SAC:
 
 
 def make_vpg(config: Config) -> VPG:
-    """The agent of a configuration for VPG; toy is the only task in JAX."""
+    """The VPG agent of the configuration; toy is the only task in JAX."""
     game = game_of(config, resolve_task(config.task))
     return VPG(toy_world(), game, layer_norm=config.actor_layer_norm, **_settings(VPG, config))
 
 
 def toy_world(rho: float = toy.NOMINAL_RHO) -> World:
-    """The toy MDP M_ρ in JAX, for episodes inside a program: the arithmetic of ``tasks.toy``.
+    """The toy MDP M_ρ in JAX, for episodes inside a compiled program; computed as in ``tasks.toy``.
 
-    A step takes two uniform numbers, and pays the state that it leaves.
+    A step uses two uniform random numbers; the reward is that of the state before the step.
     """
 
     def step(state: jax.Array, action: jax.Array, draws: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -61,12 +61,12 @@ def make_solver(
     extra_args: ExtraArgs | None = None,
     project: Project = unbounded,
 ) -> Solver:
-    """The configuration's solver; ``extra_args`` may bring the noise of Langevin steps."""
+    """The configuration's solver; ``extra_args`` may provide the noise of Langevin steps."""
     rms: dict[str, Any] = {"decay": config.rms_decay, "epsilon": config.rms_epsilon}
     rms["bias_correction"] = config.rms_bias_correction
     rmsprop = optimizers.rmsprop(config.eta, **rms)
     if config.solver == "mixedne-ld":
-        # At σ0 = 0, Langevin dynamics is RMSProp, and no noise need be drawn.
+        # With σ0 = 0, Langevin dynamics is RMSProp, and no noise has to be drawn.
         langevin = optimizers.langevin(config.eta, config.sigma0, **rms)
         optimizer = langevin if config.sigma0 > 0 else rmsprop
         solver = solvers.mixedne_ld(
@@ -82,7 +82,7 @@ def make_solver(
     elif config.solver == "gad":
         solver = solvers.gad(oracle, rmsprop, project=project)
     else:
-        # Optax's Adam takes no learning rate with each update.
+        # The update of Optax's Adam does not accept a learning rate.
         adam = optax.chain(optax.scale_by_adam(), optimizers.descend(config.eta))
         is_steady = config.learning_rate_decay == 1
         solver = solvers.gad(oracle, optax.adam(config.eta) if is_steady else adam)
@@ -93,7 +93,7 @@ def make_solver(
 def make_policies(
     config: Config, task: Task, head: str, players: Players, normaliser: Normaliser | None = None
 ) -> Players:
-    """The players as policies that act by themselves; None for an adversary that is not there."""
+    """The players as standalone policies; None if there is no adversary."""
     game = game_of(config, task)
 
     def policy(network: Any, scaling: Any, seen: int, box: Box | None) -> Policy | None:
@@ -121,6 +121,6 @@ def make_policies(
 
 
 def _settings(agent: type[DDPG | SAC | VPG], config: Config) -> dict[str, Any]:
-    """An agent's settings: the fields of the configuration that have the same names."""
+    """An agent's settings: the fields of the configuration with the same names."""
     shared = {field.name for field in dataclasses.fields(agent)} & vars(config).keys()
     return {name: getattr(config, name) for name in shared}

@@ -1,11 +1,11 @@
-"""``mixedne.attack``: how bad can it get? Fresh attackers are trained against a frozen policy.
+"""``mixedne.attack``: train new attackers against a frozen policy, to bound its worst case.
 
-The policy and its task become a world in which the attacker is the only agent and is paid −r
-(``games.attacks``), and the trainer trains it as any other agent: TD3 with one player, a run folder
-for each seed and learning rate. The strongest on episodes of their own is kept, and measured on
-others, beside a random attacker and no attack. What comes out is an upper bound on the worst case.
+The policy and its task become an environment in which the attacker is the only agent, with reward
+−r (``games.attacks``). It is trained as any other agent: one-player TD3, with a run folder for each
+seed and learning rate. The strongest attacker is selected on one set of episodes and evaluated on
+another, next to a random attacker and no attack. The result is an upper bound on the worst case.
 
-Parameters that hold for whole episodes need no learning: ``worst_world`` finds them.
+Parameters that are fixed for whole episodes need no learning: ``worst_world`` searches for them.
 """
 
 import itertools
@@ -49,25 +49,25 @@ FORMAT_VERSION = 1
 """The format_version of ``attack.json``."""
 
 DEFAULT_STRENGTHS = {"action": 0.1, "observation": 0.1}
-"""By default; forces have the task's, and parameters hold for an episode."""
+"""Default strengths; for forces it is the task's, and parameters are fixed for an episode."""
 
 LEARNING_RATES = (1e-3, 3e-4)
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What an attack has found."""
+    """The result of an attack."""
 
     path: Path
-    """The folder: ``attack.json``, ``evaluation.parquet``, and the ``attacker.*`` that was kept."""
+    """The folder, with ``attack.json``, ``evaluation.parquet`` and the files ``attacker.*``."""
     summary: Mapping[str, Any]
-    """What ``attack.json`` holds."""
+    """The content of ``attack.json``."""
     table: pl.DataFrame
     """The episodes: without attack, under the random attacker, and under the strongest."""
 
     @property
     def sentence(self) -> str:
-        """What is now known of the policy."""
+        """The result in one sentence."""
         return str(self.summary["sentence"])
 
 
@@ -92,34 +92,36 @@ def attack(
     trust_pickle: bool = False,
     progress: bool | OnProgress = False,
 ) -> AttackResult:
-    """Train attackers against a policy, and measure what the strongest leaves of its return.
+    """Train attackers against a policy, and measure its return under the strongest.
 
     Args:
-      policy: as :func:`mixedne.evaluate` takes one.
+      policy: a policy in any form that :func:`mixedne.evaluate` accepts.
       task: name of the task, or a function that makes its environment; not needed for policies
-        that know theirs.
+        that store their task.
       on: what is attacked: ``action``, ``force``, ``parameters`` or ``observation``.
-      strength: the attacker's share δ of the action (0.1 by default); the largest force in N (the
-        task's); how far parameters move in a step, as a share of their range (by default they hold
-        for whole episodes); the largest change of an observation after the policy's own
-        normalisation (0.1).
-      bodies: that are pushed, as ``"torso,foot"``.
-      axes: along which they are pushed, as ``"xz"``.
-      parameters: what is changed and within which bounds: ``["mass[torso]=0.5:2"]``.
-      points: on each axis of the grid, for parameters that hold for whole episodes.
-      worlds: that CMA-ES tries instead of a grid; 200 by default with more than three parameters.
-      steps: of the environment, for each attacker.
-      seeds: attackers of each learning rate.
-      learning_rates: of the attackers.
-      episodes: that are reported, and as many others by which the strongest is chosen.
-      seed: of the reported episodes. The others and training have seeds of their own.
-      out: the folder; ``attacks/NAME-ON`` by default.
+      strength: strength of the attack. For ``action``, the attacker's share δ (default: 0.1); for
+        ``force``, the largest force in N (default: the task's); for ``parameters``, their largest
+        change per step, as a fraction of their range (default: fixed for whole episodes); for
+        ``observation``, the largest change after the policy's own normalisation (default: 0.1).
+      bodies: names of the bodies that are pushed, e.g. ``"torso,foot"``.
+      axes: axes along which they are pushed, e.g. ``"xz"``.
+      parameters: parameters that are changed, with their bounds, e.g. ``["mass[torso]=0.5:2"]``.
+      points: grid points per axis, for parameters that are fixed for whole episodes.
+      worlds: number of worlds that CMA-ES tries instead of a grid; by default 200 for more than
+        three parameters.
+      steps: number of environment steps to train each attacker for.
+      seeds: number of attackers per learning rate.
+      learning_rates: learning rates of the attackers.
+      episodes: number of episodes to report; the strongest attacker is selected on as many others.
+      seed: seed of the reported episodes. Selection and training have their own seeds.
+      out: folder to write to; ``attacks/NAME-ON`` by default.
       resume: continue the attack in that folder.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: show it; or a function, called with the number of steps done, and of all.
+      progress: True shows progress; or a function that is called with the number of steps done
+        and the total.
 
     Returns:
-      What was found: ``sentence``, ``summary``, a ``table`` of episodes, the folder's ``path``.
+      The result: ``sentence``, ``summary``, a ``table`` of episodes, and the folder's ``path``.
 
     Examples:
       >>> import mixedne
@@ -179,7 +181,7 @@ def _goal(
     axes: str | None,
     parameters: tuple[str, ...] | None,
 ) -> Attack | None:
-    """What an attacker is to learn; None for parameters that hold for whole episodes."""
+    """The attack to learn; None for parameters that are fixed for whole episodes."""
     if on == "force":
         usual = game_values("rarl", bare_name(task.id))
         bodies = usual.get("bodies") if bodies is None else bodies
@@ -189,12 +191,12 @@ def _goal(
     given = DEFAULT_STRENGTHS.get(on, 0.0) if strength is None else strength
     goal = Attack(on, given, bodies, axes, parameters)
     Attacker(goal).axis.check(goal.strength)
-    AttackRules(task, goal)  # refuses what the task does not have
+    AttackRules(task, goal)  # raises for what the task does not have
     return None if on == "parameters" and strength is None else goal
 
 
 def _free_folder(folder: Path, resume: bool) -> Path:
-    """The folder, if it is new or empty, or the attack in it is to be resumed."""
+    """Return the folder if it is new or empty, or if the attack in it is to be resumed."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"the output folder {folder} is a file")
     if folder.exists() and any(folder.iterdir()) and not resume:
@@ -213,7 +215,7 @@ def _strongest(
     resume: bool,
     progress: OnProgress,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Train attackers, keep the strongest, and measure it; what there is to tell, and episodes.
+    """Train attackers, keep the strongest, and evaluate it; return the summary and the episodes.
 
     ``ways`` are the learning rate and the number of each attacker.
     """
@@ -244,7 +246,7 @@ def _strongest(
     returns = {name: returns_of(table) for name, table in tables.items()}
     taken = returns["none"]["mean"] - returns["attacker"]["mean"]
     rivals = {"attacker": tried[best]["chosen_by"], "random": attempt.mean(at_random)}
-    if goal.on != "parameters":  # there the nominal world may be out of bounds
+    if goal.on != "parameters":  # for parameters, the nominal world may be out of bounds
         rivals["none"] = attempt.mean()
     told = {
         "returns": returns,
@@ -257,7 +259,7 @@ def _strongest(
 
 
 def _sentence(summary: Mapping[str, Any]) -> str:
-    """What is known of the policy after the attack."""
+    """The result of an attack in one sentence."""
     returns, strength = summary["returns"], summary["strength"]
     count = "1 episode" if summary["episodes"] == 1 else f"{summary['episodes']} episodes"
     how = "" if strength is None else f" of strength {strength:g}"

@@ -1,4 +1,4 @@
-"""Attackers in training: a policy's world as a task of the trainer, and what comes of a run."""
+"""Training of attackers: a policy and its world as a task, and the results of a run."""
 
 import dataclasses
 import functools
@@ -20,15 +20,15 @@ from mixedne.policies import Policy, load_policy
 from mixedne.tasks import Task
 
 STILL = 0.05
-"""An attacker still improved if the last quarter of its training took more than this share of all
-that it took from the policy, and than the standard error."""
+"""An attacker was still improving if the last quarter of its training lowered the policy's return
+by more than this fraction of the whole decrease, and by more than the standard error."""
 
 
 def attackers_world(handle: PolicyHandle, task: Task, attack: Attack) -> str:
-    """The name of a Gymnasium task, in this process: the world of an attacker of the policy."""
+    """Register an attacker's environment as a Gymnasium task in this process; return its name."""
     rules, scale = AttackRules(task, attack), observation_scale(handle)
     policies = PolicyBatch([handle], [0], [0], task.id, task.action_size, stochastic=False)
-    whom = handle.fingerprint or secrets.token_hex(16)  # one that cannot be recognised again
+    whom = handle.fingerprint or secrets.token_hex(16)  # random if the policy has no hash
     what = json.dumps([whom, task.id, attack.to_json()])
     name = f"attack/{hashlib.sha256(what.encode()).hexdigest()[:16]}-v0"
 
@@ -36,14 +36,14 @@ def attackers_world(handle: PolicyHandle, task: Task, attack: Attack) -> str:
         act = functools.partial(policies.act, np.arange(1))
         return AttackerEnv(rules, attack.strength, act, scale)
 
-    gym.registry.pop(name, None)  # a function of the user's may make another world now
+    gym.registry.pop(name, None)  # a function of the user may make a different world now
     creator: Any = make
     gym.register(name, creator, max_episode_steps=task.max_episode_steps)
     return name
 
 
 def settings(steps: int) -> dict[str, Any]:
-    """How an attacker is trained: alone, by TD3, with what helps in few steps."""
+    """Settings of an attacker's training: one-player TD3, tuned for few steps."""
     first = min(1_000, steps // 10)
     return {
         "agent": "td3",
@@ -67,7 +67,7 @@ def settings(steps: int) -> dict[str, Any]:
 
 
 def trained_attacker(run: Path, attack: Attack, task: Task) -> Policy:
-    """What a run has made, as a policy that says whom it attacks and how."""
+    """The policy of a run as an attacker, with a description of the attack."""
     policy, box = load_policy(run), AttackRules(task, attack).box
     reach = 1.0 if attack.on == "action" else max(attack.strength, 1e-9)
     low, high = (tuple((reach * end).tolist()) for end in box)
@@ -78,15 +78,15 @@ def trained_attacker(run: Path, attack: Attack, task: Task) -> Policy:
 
 
 def learning_curve(run: Path) -> list[dict[str, float]]:
-    """What the policy got while the attacker learned, exploring, by the attacker's steps."""
+    """The policy's return during the attacker's training, with exploration, by training step."""
     lines = (line for line in read_metrics(run) if line.get("return_mean") is not None)
     return [{"step": line["step"], "mean_return": -line["return_mean"]} for line in lines]
 
 
 def still_improved(curve: Sequence[Mapping[str, float]], taken: float) -> bool | None:
-    """Whether the last quarter of the training took much from the policy, beside the third.
+    """Whether returns were much lower in the last quarter of the training than in the third.
 
-    None if too few episodes have ended to tell.
+    None if too few episodes have ended to decide.
     """
     end = curve[-1]["step"] if curve else 0
     third, last = (

@@ -2,9 +2,9 @@
 
 ``step-000000012000.safetensors`` holds the run's tensors after 12 000 steps, and in the file's
 metadata a format version, the notes (JSON) and a SHA-256 over tensors, notes and step. The file
-is written beside its place and renamed when it is on the disk, so a crash leaves the old
-checkpoints or the new one, and the digest finds what bad disks do later. A damaged checkpoint
-is skipped with a warning: that is why there are two. Loading runs no code.
+is written under a temporary name and renamed once it is on disk, so that a crash leaves the old
+checkpoints or the new one, and the digest detects later damage. A damaged checkpoint is skipped
+with a warning, which is why two are kept. Loading runs no code.
 
 One process at a time may save to a folder.
 """
@@ -33,14 +33,14 @@ DTYPES = (
     *("bool", "float16", "float32", "float64"),
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
 )
-"""The kinds of numbers that a checkpoint can hold."""
+"""The dtypes that a checkpoint can hold."""
 
 _NAME = re.compile(r"step-(\d{12,})\.safetensors")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run needs to continue from a step as if it had never stopped."""
+    """The state from which a run continues as if it had never stopped."""
 
     step: int
     tensors: dict[str, NDArray[Any]]
@@ -49,10 +49,10 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, then remove all others but the last one before it.
+    """Write a checkpoint, then remove all others except the last one before it.
 
-    Those of later steps go too: the run has gone back behind them. If the checkpoint
-    cannot be written, the earlier ones stay as they are.
+    Checkpoints of later steps are removed, too: the run was set back to before them. If the
+    checkpoint cannot be written, the earlier ones are kept.
     """
     folder = Path(folder)
     content = _to_bytes(checkpoint)
@@ -65,7 +65,7 @@ def save_checkpoint(folder: str | Path, checkpoint: Checkpoint) -> None:
 
 
 def remove_others(folder: str | Path, step: int) -> None:
-    """Remove all checkpoints but that of this step and the last one before it."""
+    """Remove all checkpoints except that of this step and the last one before it."""
     files = _checkpoint_files(Path(folder))
     earlier = [other for other in files if other < step]
     for other, file in files.items():
@@ -74,12 +74,12 @@ def remove_others(folder: str | Path, step: int) -> None:
 
 
 def newest_step(folder: str | Path) -> int | None:
-    """The step of the newest checkpoint, by its name: whether it is whole is not looked at."""
+    """The step of the newest checkpoint, by its file name; its content is not checked."""
     return next(iter(_checkpoint_files(Path(folder))), None)
 
 
 def load_checkpoints(folder: str | Path) -> Iterator[Checkpoint]:
-    """All checkpoints that are whole, the newest first; damaged ones bring a warning."""
+    """All undamaged checkpoints, the newest first; warns of damaged ones."""
     for step, path in _checkpoint_files(Path(folder)).items():
         try:
             version, checkpoint = _from_bytes(step, path.read_bytes())
@@ -109,7 +109,7 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
     tensors = {}
     for name, tensor in checkpoint.tensors.items():
         check_choice(f"the dtype of the tensor {name}", tensor.dtype.name, DTYPES)
-        # The format stores memory as it lies: little-endian, the last axis innermost.
+        # The format stores raw memory: little-endian, C order.
         tensors[name] = np.asarray(tensor, tensor.dtype.newbyteorder("<"), order="C")
     metadata = {
         "format_version": FORMAT_VERSION,
@@ -120,7 +120,7 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def _from_bytes(step: int, content: bytes) -> tuple[str, Checkpoint]:
-    """The format_version and the checkpoint in a file's content; anything wrong with it raises."""
+    """The format_version and the checkpoint in a file's content; raises if anything is wrong."""
     header_size = int.from_bytes(content[:8], "little")
     metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]
     tensors, notes = load(content), metadata["notes"]
@@ -130,7 +130,7 @@ def _from_bytes(step: int, content: bytes) -> tuple[str, Checkpoint]:
 
 
 def _digest(step: int, notes: str, tensors: dict[str, NDArray[Any]]) -> str:
-    """SHA-256 of all that a checkpoint holds."""
+    """SHA-256 of everything in a checkpoint."""
     names = sorted(tensors)
     shapes = [[name, tensors[name].dtype.name, tensors[name].shape] for name in names]
     digest = hashlib.sha256(json.dumps([step, notes, shapes]).encode())

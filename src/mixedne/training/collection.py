@@ -1,9 +1,9 @@
-"""Collection: the two players act in the task, and what they saw is kept.
+"""Collection: the two players act in the task, and their transitions are stored.
 
 The environment steps of a run are collected in cycles of ``collect_steps``. Every episode is reset
-with a seed made from (run seed, episode number), and the actions since the reset are kept, so that
-an interrupted episode can be played again to the same point. A simulator's saved state would not
-do: Gymnasium's observations also read fields that lag behind.
+with a seed derived from (run seed, episode number), and the actions since the reset are kept, so
+that an interrupted episode can be replayed to the same point. Saving the simulator's state would
+not be enough: Gymnasium's observations also read fields that lag behind.
 """
 
 from dataclasses import dataclass, field
@@ -25,11 +25,11 @@ from mixedne.types import Players
 Array = NDArray[np.float32]
 
 SMALLEST_SCALE = 1e-2
-"""Observations that hardly vary, or not yet, are not blown up further than this allows."""
+"""Minimum scale of the normaliser, so that nearly constant observations are not blown up."""
 
 
 class Normaliser(NamedTuple):
-    """What observations are normalised by: (s − mean) / scale."""
+    """Normalises observations to (s − mean) / scale."""
 
     mean: Any
     scale: Any
@@ -37,7 +37,7 @@ class Normaliser(NamedTuple):
 
 @dataclass(frozen=True)
 class RunningMoments:
-    """Moments of all that was seen so far, in double precision (Chan's algorithm)."""
+    """Running mean and variance in double precision (Chan's algorithm)."""
 
     count: int
     mean: NDArray[np.float64]
@@ -45,11 +45,11 @@ class RunningMoments:
 
     @classmethod
     def empty(cls, size: int) -> "RunningMoments":
-        """Nothing seen yet."""
+        """Moments of no observations."""
         return cls(0, np.zeros(size), np.zeros(size))
 
     def update(self, observations: NDArray[Any]) -> "RunningMoments":
-        """These, and (n, size) more."""
+        """The moments after (n, size) more observations."""
         x = np.asarray(observations, np.float64)
         count = self.count + len(x)
         mean, squares = x.mean(0), np.square(x - x.mean(0)).sum(0)
@@ -61,7 +61,7 @@ class RunningMoments:
         )
 
     def scaling(self) -> Normaliser:
-        """Mean and deviation; before anything is seen, what leaves observations as they are."""
+        """Mean and standard deviation; before any observation, the identity."""
         deviation = np.ones_like(self.mean)
         if self.count > 0:
             deviation = np.maximum(np.sqrt(self.squares / self.count), SMALLEST_SCALE)
@@ -80,9 +80,9 @@ class Episode:
 
 
 def transition_layout(game: Game) -> Layout:
-    """The columns of a stored transition: both players' actions and the executed one, among others.
+    """The columns of a stored transition, among them both players' actions and the executed one.
 
-    Where the executed action holds all of the players' actions, they are not stored twice.
+    If the executed action contains the players' actions, they are not stored twice.
     """
     apart = {f"{player}_action": size for player, size in game.sizes._asdict().items()}
     return Layout(
@@ -98,15 +98,15 @@ def transition_layout(game: Game) -> Layout:
 
 
 class Experience:
-    """Plays the episodes of an off-policy run, and keeps what was seen.
+    """Plays the episodes of an off-policy run, and stores the transitions.
 
-    That is the episode in progress, the replay, and running moments of the observations and of the
-    discounted return. A checkpoint does not copy the replay, a file of its own, but notes checksums
-    of its window.
+    Its state is the episode in progress, the replay, and running moments of the observations and of
+    the discounted return. A checkpoint does not copy the replay, which has its own file, but
+    records checksums of its window.
     """
 
     def __init__(self, config: Config, task: Task, replay_path: Path | None) -> None:
-        """Make the environment; ``start`` or ``restore`` makes the rest."""
+        """Make the environment; ``start`` or ``restore`` does the rest."""
         self._config, self._task, self._path = config, task, replay_path
         self._game = game_of(config, task)
         self._box = [end.astype(np.float32) for end in self._game.executed]
@@ -119,16 +119,16 @@ class Experience:
         self._returns: list[float] = []  # G after every step since the moments were updated
         self.replay: Replay | None = None  # between the start of a run and its end
         self.worlds: tuple[NDArray[Any], NDArray[Any]] | None = None
-        """Parameters of the worlds to play in, and the share of each; None for any."""
+        """Parameters of the worlds to play in, with their probabilities; None for any."""
         self.largest_reward = 0.0
 
     def start(self) -> None:
-        """Begin from nothing: the first episode and an empty replay."""
+        """Start from scratch, with the first episode and an empty replay."""
         self._reset(0)
         self.replay = Replay.create(self._path, *self._replay_shape())
 
     def collect(self, policies: Players, step: int, count: int) -> list[tuple[float, int]]:
-        """Take the environment steps step + 1 … step + count; (return, length) of what ended."""
+        """Take steps step + 1 … step + count; return (return, length) of episodes that ended."""
         config = self._config
         is_random = step < config.random_steps
         rows, ended = self.play(policies, count, step // config.collect_steps, at_random=is_random)
@@ -146,14 +146,14 @@ class Experience:
 
     @property
     def normaliser(self) -> Normaliser:
-        """Of all observations but those that are scaled already."""
+        """The normaliser of all observations except those that are already scaled."""
         mean, scale = self.moments.scaling()
         own = np.ones(self._game.scaled, np.float32)
         return Normaliser(np.append(mean, 0 * own), np.append(scale, own))
 
     @property
     def reward_scale(self) -> np.float32 | None:
-        """What the critics' rewards are divided by: the deviation of G; None for nothing."""
+        """The divisor of the critics' rewards, the standard deviation of G; None if not scaled."""
         if not self._config.scale_rewards:
             return None
         return np.float32(self.return_moments.scaling().scale[0])
@@ -162,7 +162,7 @@ class Experience:
     def play(
         self, policies: Players, count: int, cycle: int, *, at_random: bool
     ) -> tuple[Array, list[tuple[float, int]]]:
-        """Take ``count`` steps: packed transitions, and (return, length) of episodes that ended."""
+        """Take ``count`` steps; return transitions, and (return, length) of ended episodes."""
         rows = np.zeros((count, self.layout.width), np.float32)
         finished = []
         for row, normals, uniforms, chance in zip(rows, *self._draws(count, cycle), strict=True):
@@ -173,7 +173,7 @@ class Experience:
         return rows, finished
 
     def resume(self, number: int, actions: Array, world: Array | None = None) -> None:
-        """Play an episode again, up to where it was left."""
+        """Replay an episode up to the point where it was interrupted."""
         self._reset(number, world)
         for action in actions:
             observation, reward, *_ = self._env.step(action)
@@ -205,9 +205,9 @@ class Experience:
         return tensors, notes
 
     def restore(self, step: int, tensors: dict[str, NDArray[Any]], notes: dict[str, Any]) -> None:
-        """Continue from a checkpoint; ``InvalidInputError`` if the replay has not kept its rows.
+        """Continue from a checkpoint; raises ``InvalidInputError`` if rows of the replay are lost.
 
-        A finished run collects no more, and its replay is gone. ``resume`` is to follow.
+        A finished run collects no more, and its replay is deleted. Call ``resume`` afterwards.
         """
         if step < self._config.steps and self._path is not None:
             replay = Replay.open(self._path, *self._replay_shape(), count=step)
@@ -229,7 +229,7 @@ class Experience:
             self.replay.close()
 
     def _draws(self, count: int, cycle: int) -> tuple[Array, Array, NDArray[np.float64]]:
-        """Per step: normals and uniforms for both players, and a chance for the game."""
+        """Per step: normals and uniforms for both players, and a uniform number for the game."""
         random = generator(self._config.seed, Stream.EXPLORATION, cycle)
         shape = (count, 2, max(self._game.sizes))
         normals = random.standard_normal(shape, np.float32)
@@ -254,7 +254,7 @@ class Experience:
         return [act(policy, i) for i, policy in enumerate(policies)]
 
     def _step(self, row: Array, a: Any, b: Any, executed: Array) -> tuple[float, int] | None:
-        """One step of the environment, written into ``row``; (return, length) if it is the last."""
+        """Take one step and write it into ``row``; return (return, length) if the episode ended."""
         episode, action = self.episode, from_unit(executed, *self._box)
         observation, reward, terminated, truncated, _ = self._env.step(action)
         after = np.asarray(observation, np.float32)
@@ -289,7 +289,7 @@ class Experience:
         self.episode = Episode(number, world=world)
 
     def _choose_world(self, number: int) -> Array | None:
-        """One of the worlds by its share, with noise; None for any."""
+        """One of the worlds, drawn by its probability, with noise; None for any."""
         if self.worlds is None:
             return None
         (vectors, shares), random = self.worlds, generator(self._config.seed, Stream.WORLD, number)
@@ -298,10 +298,10 @@ class Experience:
         return np.asarray((chosen + noise).clip(-1, 1), np.float32)
 
     def _replay_shape(self) -> tuple[int, int, int]:
-        """Width, capacity and spare rows: room for what comes between two checkpoints' windows."""
+        """Width, capacity and spare rows, which hold what is collected between checkpoints."""
         config, width = self._config, self.layout.width
         if config.steps <= config.replay_size:
             return width, config.steps, 0
         spare = 2 * (config.checkpoint_every + config.collect_steps)
-        # A ring of all the run's steps never wraps round.
+        # A ring that holds all steps of the run never wraps around.
         return width, config.replay_size, min(spare, config.steps - config.replay_size)

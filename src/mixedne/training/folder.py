@@ -1,12 +1,12 @@
-"""The run folder: its files, which process may write to it, and how it is opened for a run.
+"""The run folder: its files, its lock, and how it is opened for a run.
 
 ``config.json``         the full configuration, the command, the versions and the machine
-``metrics.jsonl``       a line every so many steps: see docs/algorithms.md
+``metrics.jsonl``       a line every ``metrics_every`` steps: see docs/algorithms.md
 ``policy.*``            the agent at the last checkpoint; ``adversary.*`` likewise; where these are
                         averages, ``policy-iterate.*`` and ``adversary-iterate.*``, too
-``best/``               the same of the best policy by the run's own evaluations
-``policies/``           the same of the last checkpoints, if they are kept
-``checkpoint/``         the last two checkpoints, and while training the replay
+``best/``               the same files for the best policy by the run's own evaluations
+``policies/``           the same files for the last checkpoints, if they are kept
+``checkpoint/``         the last two checkpoints, and the replay during training
 ``evaluation.parquet``  once evaluated
 """
 
@@ -35,16 +35,16 @@ FORMAT_VERSION = 1
 """The format_version of ``config.json``."""
 
 _STEMS = "|".join(["config", "best", *NAMES])
-"""What is written beside its place, as a regular expression."""
+"""Stems of files that are written under a temporary name first, as a regular expression."""
 
 _PACKAGES = ("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
 
 
 class RunFolder:
-    """A run's folder, held by one process."""
+    """A run's folder, which one process can lock."""
 
     def __init__(self, path: Path) -> None:
-        """Set the paths; nothing is made yet."""
+        """Set the paths; nothing is created yet."""
         self.path = path
         self.config = path / "config.json"
         self.metrics = path / "metrics.jsonl"
@@ -55,7 +55,7 @@ class RunFolder:
 
     @classmethod
     def default(cls, config: Config, *, resume: bool) -> Self:
-        """A fresh folder ``runs/NAME``, ``runs/NAME-2``, …; to resume, the newest of these."""
+        """A new folder ``runs/NAME``, ``runs/NAME-2``, …; with ``resume``, the newest of these."""
         first = Path("runs") / run_name(vars(config))
         numbered = re.compile(re.escape(first.name) + r"(?:-([2-9]|[1-9]\d+))?")
         matches = [numbered.fullmatch(path.name) for path in first.parent.glob("*")]
@@ -75,7 +75,7 @@ class RunFolder:
                 return folder
 
     def open(self, config: Config, *, resume: bool) -> None:
-        """Make the folder, or continue the run in it; no other process may be training there."""
+        """Create the folder, or continue its run; raises if another process is training there."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInputError(f"the output folder {self.path} is a file")
         is_new_run = not self.path.is_dir() or self._is_bare()
@@ -92,20 +92,20 @@ class RunFolder:
             write_json(self.config, {**document, "versions": versions(*_PACKAGES)})
 
     def close(self, *, discard: bool = False) -> None:
-        """Let other processes train here; ``discard`` removes what a failed start has made."""
+        """Unlock the folder; ``discard`` removes what a failed start has created."""
         if discard and self._is_new_run:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
             shutil.rmtree(self.path / "tensorboard", ignore_errors=True)
             for path in (self.config, self.metrics):
                 path.unlink(missing_ok=True)
         if discard and self._is_new_folder:
-            with contextlib.suppress(OSError):  # there is more in it than was made here
+            with contextlib.suppress(OSError):  # it contains other files, too
                 self.path.rmdir()
         if self._lock is not None:
             self._lock.close()
 
     def has_policies(self, names: Iterable[str]) -> bool:
-        """Whether there is a policy, undamaged, under each of these names."""
+        """Whether there is an undamaged policy under each of these names."""
         try:
             for name in names:
                 load_policy(self.path, name)
@@ -114,13 +114,13 @@ class RunFolder:
         return True
 
     def write_policies(self, policies: Mapping[str, Policy], step: int, place: str = "") -> None:
-        """Write the policies of a step under their names, into the folder or one below it."""
+        """Write the policies of a step under their names, into the folder or a subfolder."""
         for name, policy in policies.items():
             save_policy(self.path / place, policy, name, step)
 
     @property
     def has_best(self) -> bool:
-        """Whether an evaluation has chosen a policy; its files may be lost since."""
+        """Whether an evaluation has selected a best policy; its files may have been lost."""
         return (self.path / BEST).is_dir()
 
     def write_best(self, policies: Mapping[str, Policy], step: int, mean_return: float) -> None:
@@ -132,13 +132,13 @@ class RunFolder:
         write_json(self.path / BEST / "best.json", document)
 
     def keep_policies(self, policies: Mapping[str, Policy], step: int, count: int) -> None:
-        """Keep the policies of this step, and of earlier ones so many that there are ``count``."""
+        """Keep the policies of this step and of the latest before it, ``count`` in all."""
         if count == 0:
             return
         self.write_policies(policies, step, f"{KEPT}/{kept_name(step)}")
-        # Later ones are of a run that was set back: it comes to them again.
+        # Those of later steps are from before the run was set back; it will reach them again.
         oldest = [earlier for earlier in kept_steps(self.path) if earlier <= step][-count:][0]
-        folders = kept_folders(self.path).items()  # also those that a kill has left half removed
+        folders = kept_folders(self.path).items()  # including half-removed ones
         for path in (path for earlier, path in folders if earlier < oldest):
             for file in (file for name in NAMES for file in policy_files(path, name)):
                 file.unlink(missing_ok=True)
@@ -146,7 +146,7 @@ class RunFolder:
                 path.rmdir()
 
     def _clear_up(self) -> None:
-        """Remove what processes that were killed have left; what can be finished, is."""
+        """Remove leftovers of killed processes; complete what can be completed."""
         for place in (self.path, self.path / BEST, *kept_folders(self.path).values()):
             for name in NAMES:
                 finish_saving(place, name)
@@ -166,12 +166,12 @@ class RunFolder:
             ) from None
 
     def _is_bare(self) -> bool:
-        """Whether it holds nothing, or only what is left of a start that was killed at once."""
+        """Whether it is empty, or contains only leftovers of a start that was killed at once."""
         left = {self.checkpoints, self.checkpoints / "lock", *unfinished_files(self.path, _STEMS)}
         return set(self.path.rglob("*")) <= left
 
     def _check(self, config: Config, *, resume: bool) -> None:
-        """Refuse a folder that does not hold this run."""
+        """Raise if the folder does not contain this run."""
         begun, its_versions = _read_config(self.config)
         if not resume:
             raise InvalidInputError(
@@ -212,7 +212,7 @@ def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     found = read_json(path)
     try:
         version = found["format_version"]
-        # Fields that the version of that time did not have are at their defaults.
+        # Fields that the version of that time did not have get their defaults.
         if version == FORMAT_VERSION:
             return to_json(from_json(found)), found["versions"]
     except (KeyError, TypeError, AttributeError, OverflowError):

@@ -1,7 +1,7 @@
-"""The metrics of a run in training: sums between two lines, and writing ``metrics.jsonl``.
+"""The metrics of a run in training: sums between lines, and writing ``metrics.jsonl``.
 
-They also go to TensorBoard if asked for, by tensorboardX: an optional extra.
-``docs/algorithms.md`` says what each number means, and :mod:`mixedne.metrics` what a line is.
+They are optionally written to TensorBoard, too, by tensorboardX, an optional extra.
+``docs/algorithms.md`` explains each number, and :mod:`mixedne.metrics` the format of a line.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from mixedne.shifts import PARAMETERS
 
 @dataclass
 class MetricMeans:
-    """Sums and counts since the last line; a checkpoint keeps them."""
+    """Sums and counts since the last line; they are part of a checkpoint."""
 
     sums: dict[str, float] = field(default_factory=dict)
 
@@ -26,26 +26,26 @@ class MetricMeans:
             self.sums[name] = self.sums.get(name, 0.0) + float(value)
 
     def mean(self, name: str, count: str) -> float | None:
-        """A sum divided by a count; None where nothing was counted."""
+        """A sum divided by a count; None if the count is zero."""
         number = self.sums.get(count, 0.0)
         return self.sums[name] / number if number else None
 
 
 class MetricsWriter:
-    """Appends to a run's ``metrics.jsonl`` and, if asked for, to its TensorBoard file."""
+    """Appends to a run's ``metrics.jsonl`` and, optionally, to its TensorBoard file."""
 
     def __init__(self, path: Path, tensorboard: Path | None = None) -> None:
-        """Nothing is written before ``open``."""
+        """Set the paths; nothing is written before ``open``."""
         self._path, self._tensorboard_folder = path, tensorboard
         self._tensorboard: Any = None
         self._checksum = 0
         self.size = 0
-        """Bytes that belong to the run; a killed process may have written more."""
+        """Bytes of the file that belong to the run; a killed process may have written more."""
         self.written: list[dict[str, Any]] = []
-        """The lines that this process has written; whoever takes them empties the list."""
+        """The lines that this process has written; a reader that takes them clears the list."""
 
     def check(self, size: int) -> None:
-        """Refuse a file whose first ``size`` bytes are not those that were written."""
+        """Raise if the first ``size`` bytes of the file are not those that were written."""
         content = self._path.read_bytes()[:size] if self._path.is_file() else b""
         if len(content) < size or (content and not content.endswith(b"\n")):
             raise InvalidInputError(f"{self._path} has lost lines")
@@ -55,7 +55,7 @@ class MetricsWriter:
         self._checksum = metrics.checksum
 
     def open(self, step: int) -> None:
-        """Remove what was written after the run's ``size``, and continue from ``step``."""
+        """Truncate the file to the run's ``size``, and continue from ``step``."""
         self.check(self.size)
         if self._path.is_file():
             with self._path.open("ab") as file:

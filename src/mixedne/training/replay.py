@@ -1,14 +1,14 @@
-"""The replay: the latest transitions of a run, in one memory-mapped file.
+"""The replay buffer: the latest transitions of a run, in one memory-mapped file.
 
-A transition is a row of float32 numbers; ``Layout`` says which columns hold what. The rows form
-a ring. The file, ``replay.f32`` in a run's folder, is the ring and nothing else (little-endian,
-no header), so a checkpoint need not copy it: it keeps ``count``, the number of transitions ever
-appended, and opening the file with that count brings the same window back.
+A transition is a row of float32 numbers; ``Layout`` defines the columns. The rows form a ring
+buffer. The file, ``replay.f32`` in a run's folder, is just this ring (little-endian, no header),
+and a checkpoint does not have to copy it: it stores ``count``, the number of transitions ever
+appended, and opening the file with that count restores the same window.
 
-The window is the last ``capacity`` transitions. The ring has ``spare`` rows more, so the first
-``spare`` transitions appended after a checkpoint overwrite nothing of its window. Whoever keeps
-two checkpoints appends at most ``spare`` transitions between the older of the two and the
-moment when the next checkpoint has replaced it.
+The window is the last ``capacity`` transitions. The ring has ``spare`` more rows, so that the
+first ``spare`` transitions appended after a checkpoint overwrite nothing of its window. A run
+that keeps two checkpoints must append at most ``spare`` transitions between the older of the two
+and the moment when the next checkpoint has replaced it.
 """
 
 import functools
@@ -28,14 +28,14 @@ from mixedne.errors import InvalidInputError, check_count
 Array = NDArray[np.float32]
 
 BLOCK = 4096
-"""Transitions that share a checksum."""
+"""Number of transitions per checksum."""
 
 _DTYPE = np.dtype("<f4")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns of a row hold which field, in the order of ``sizes``."""
+    """The columns of each field in a row, in the order of ``sizes``."""
 
     sizes: Mapping[str, int]
     """The number of columns of each field."""
@@ -57,24 +57,24 @@ class Layout:
 
 
 class Replay:
-    """A ring of transitions, in a file or in plain memory."""
+    """A ring buffer of transitions, in a file or in memory."""
 
     def __init__(self, rows: Array, capacity: int, count: int = 0) -> None:
-        """Take over the ring's rows; use ``create`` or ``open`` instead."""
+        """Wrap the ring's rows; use ``create`` or ``open`` instead."""
         self._rows = rows
         self.capacity = capacity
         self.count = count
-        """The number of transitions ever appended: what a checkpoint must keep."""
+        """The number of transitions ever appended, which a checkpoint must store."""
         self.ring_size, self.width = rows.shape
         self._checksums: dict[tuple[int, int], int] = {}
 
     @classmethod
     def create(cls, path: Path | None, width: int, capacity: int, spare: int) -> "Replay":
-        """An empty replay in a new file, or in plain memory without a path.
+        """An empty replay in a new file, or in memory if there is no path.
 
-        An earlier file of that name is replaced. The disk space is taken now: a full disk
-        raises ``OSError`` here and leaves no file, and does not end the process later. (Systems
-        without ``posix_fallocate``, such as macOS, take the space as rows are written.)
+        An earlier file of that name is replaced. The disk space is allocated now: a full disk
+        raises ``OSError`` here, without leaving a file, instead of crashing the process later.
+        (Systems without ``posix_fallocate``, such as macOS, allocate it as rows are written.)
         """
         size = _file_size(width, capacity, spare)
         if path is None:
@@ -94,9 +94,9 @@ class Replay:
 
     @classmethod
     def open(cls, path: Path, width: int, capacity: int, spare: int, count: int) -> "Replay":
-        """The replay in an existing file, as it was when ``count`` was the count.
+        """The replay in an existing file, as it was after ``count`` transitions.
 
-        Transitions that were appended after that are forgotten.
+        Transitions that were appended later are discarded.
         """
         size = _file_size(width, capacity, spare)
         check_count("the count of a replay", count, at_least=0)
@@ -140,20 +140,20 @@ class Replay:
             raise InvalidInputError("an empty replay cannot be sampled")
         places = generator.integers(len(self), size=shape)  # 0 is the oldest of the window
         oldest = (self.count - len(self)) % self.ring_size
-        # Wrapping does the ring's arithmetic, and NumPy then writes to out without a buffer.
+        # With mode "wrap", NumPy does the modulo and writes to out without a buffer.
         return np.take(self._rows, places + oldest, axis=0, out=out, mode="wrap")
 
     def checksums(self) -> list[int]:
         """CRC-32 of the window, in blocks of ``BLOCK`` transitions ever appended.
 
-        A killed process loses no rows, because the system keeps them; a power cut or a bad disk
-        may. Waiting for the disk at every checkpoint would cost more than looking on resumption.
+        If a process is killed, the operating system keeps its rows; a power cut or a bad disk may
+        lose some. Syncing to disk at every checkpoint would cost more than checking on resumption.
         """
         first = self.count - len(self)
         inside = range(first // BLOCK * BLOCK + BLOCK, self.count, BLOCK)
         spans = list(itertools.pairwise([first, *inside, self.count]))
         known = self._checksums
-        # Blocks that are complete do not change, so each is read once.
+        # Complete blocks do not change, so each is read only once.
         self._checksums = {span: known.get(span) or self._checksum(*span) for span in spans}
         return list(self._checksums.values())
 

@@ -2,8 +2,8 @@
 
 Off-policy agents (DDPG, TD3, SAC) train one run: a cycle is ``collect_steps`` steps of the
 environment and ``updates`` outer steps of the solver. Runs of VPG share a compiled program, which
-advances up to eight of them per call; those that were interrupted at different steps catch up with
-each other first. Checkpoints are taken between two calls.
+advances up to eight of them per call; if they were interrupted at different steps, those behind
+catch up first. Checkpoints are taken between calls.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was trained: to its end, or until a callback stopped it."""
+    """A trained run, which has finished or was stopped by a callback."""
 
     path: Path  # its folder
     config: Config
@@ -51,7 +51,7 @@ class Run:
         return load_policy(self.path)
 
     def watch(self, out: str | Path, **options: Any) -> "Video":
-        """Film it: :func:`mixedne.watch` with this run and these options."""
+        """Make a video: :func:`mixedne.watch` with this run and these options."""
         from mixedne.video.watch import watch
 
         return watch(self, out, **options)
@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is."""
+    """The progress of a run."""
 
     step: int
     steps: int
@@ -71,7 +71,7 @@ class Status:
 
     @property
     def seconds_left(self) -> float:
-        """At the speed of this process, also of a run that was resumed; NaN before it is known."""
+        """Estimated seconds left, at the speed of this process; NaN before it is known."""
         rest = self.steps - self.step
         return rest / self.steps_per_second if self.steps_per_second else math.nan
 
@@ -86,7 +86,7 @@ class Status:
 
 
 Watch: TypeAlias = Callable[[Status], bool | None]
-"""Sees how far a run is; stops it if it returns False."""
+"""A function of a run's status; the run stops if it returns False."""
 
 
 def train(
@@ -105,34 +105,34 @@ def train(
     callback: Watch = lambda status: None,
     **settings: Any,
 ) -> Run:
-    """Train one agent; the run folder holds its policy.
+    """Train one agent and save it in a run folder.
 
     Args:
-      task: what to learn, e.g. ``"Hopper-v5"``; or a function without arguments that makes the
+      task: name of the task, e.g. ``"Hopper-v5"``; or a function without arguments that makes the
         environment, whose name becomes the task's.
       agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
       formulation: how the adversary acts: ``nr-mdp`` (the default), ``pr-mdp``, ``rarl``,
-        ``parameters`` or ``m2td3``; ``pettingzoo`` where the task is a game of PettingZoo's.
-      delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 for the one-player
-        agent.
-      preset: ``paper`` or ``authors``: where the other settings come from.
-      steps: environment steps; for VPG, outer steps.
-      seed: fixes the whole run.
-      out: the run folder; by default a new one, ``runs/NAME`` or ``runs/NAME-2``, …, whose name
-        says the choices.
-      resume: continue the run in that folder, if there is one; without ``out``, the newest of
-        that name.
-      progress: show a bar on a terminal, and lines elsewhere.
-      callback: called after every cycle with the run's :class:`Status`, among it the lines of
-        metrics that are new. If it returns False, the run is saved and stops; ``resume=True``
-        can go on with it.
+        ``parameters`` or ``m2td3``; ``pettingzoo`` (the default) if the task is a PettingZoo game.
+      delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 to train without an
+        adversary.
+      preset: source of the defaults of all other settings, ``paper`` or ``authors``.
+      steps: number of environment steps; for VPG, of outer steps.
+      seed: random seed; the same seed gives the same run.
+      out: the run folder; by default a new one, ``runs/NAME`` or ``runs/NAME-2``, …, named after
+        the task, agent, solver and so on.
+      resume: continue the run in that folder, if there is one; without ``out``, in the newest
+        folder of that name.
+      progress: show a progress bar on a terminal, and print lines elsewhere.
+      callback: called after every cycle with the run's :class:`Status`, which includes new lines
+        of metrics. If it returns False, the run is saved and stops; continue it with
+        ``resume=True``.
       settings: any field of :class:`~mixedne.config.Config`; and ``protagonist``, the player of a
-        game of PettingZoo's that is ours.
+        PettingZoo game that is trained as the agent.
 
     Returns:
-      The run: its ``path``, ``config`` and ``policy``; ``run.evaluate(…)`` and ``run.watch(…)`` are
-      :func:`mixedne.evaluate` and :func:`mixedne.watch` with it.
+      The run, with its ``path``, ``config`` and ``policy``; ``run.evaluate(…)`` and
+      ``run.watch(…)`` call :func:`mixedne.evaluate` and :func:`mixedne.watch` with it.
 
     Examples:
       >>> import mixedne
@@ -160,7 +160,7 @@ def train(
 
 
 class _CallbackError(Exception):
-    """Carries what a callback has raised past what is said of failures of the run."""
+    """Wraps an exception of a callback, so that it is not reported as a failure of the run."""
 
     def __init__(self, raised: Exception) -> None:
         super().__init__(raised)
@@ -171,7 +171,7 @@ class _CallbackError(Exception):
 def watching(
     config: Config, counting: Callable[..., Any] = counting
 ) -> Iterator[Callable[[Status], None]]:
-    """Yield what shows a run's status: a bar on a terminal, a line now and then elsewhere."""
+    """Yield a function that shows a run's status: a bar on a terminal, sparse lines elsewhere."""
     with counting(f"{config.task} {config.agent}", lines=20, said="compiling") as show:
         yield lambda status: show(status.step, status.steps, status.seconds_left, str(status))
 
@@ -183,10 +183,10 @@ def train_config(
     resume: bool = False,
     watch: Watch = lambda status: None,
 ) -> Run:
-    """Train by a complete configuration.
+    """Train with a complete configuration.
 
-    At an interruption (Ctrl-C, SIGTERM) the current cycle ends, the run is saved, and then
-    ``KeyboardInterrupt("saved")`` is raised; a second one stops at once.
+    On an interruption (Ctrl-C, SIGTERM) the current cycle ends, the run is saved, and then
+    ``KeyboardInterrupt("saved")`` is raised; a second interruption stops at once.
     """
     return train_runs([config], [out], resume=resume, watch=watch)[0]
 
@@ -200,9 +200,9 @@ def train_runs(
 ) -> list[Run]:
     """Train several runs of VPG together, each into its own folder; or one run of any agent.
 
-    They may differ in seed, η and σ0. Each ends with the numbers that it would have had alone,
-    and eight take little longer than one. ``watch`` sees the run that is furthest behind, and stops
-    all of them. A run that diverges raises its error after the others are done.
+    They may differ in seed, η and σ0. Each gives the same results as if trained alone, and eight
+    take little longer than one. ``watch`` gets the status of the run that is furthest behind, and
+    can stop all of them. The error of a diverged run is raised after the others have finished.
     """
     hold_to_one_thread()
     check_compatible(configs)
@@ -254,7 +254,7 @@ def train_runs(
 
 
 def _kept(runs: Sequence[TrainingRun]) -> str:
-    """What a failure leaves of these runs."""
+    """What is kept of these runs after a failure, in words."""
     saved = [run.saved for run in runs if run.saved is not None]
     if not runs or len(saved) < len(runs):
         return "nothing is saved yet"
@@ -262,7 +262,7 @@ def _kept(runs: Sequence[TrainingRun]) -> str:
 
 
 def check_compatible(configs: Sequence[Config]) -> None:
-    """Refuse runs that cannot be trained together, and evaluations that might never end."""
+    """Raise for runs that cannot be trained together, or evaluations that might never end."""
     if len(configs) > 1 and any(config.agent != "vpg" for config in configs):
         raise InvalidInputError("only runs of vpg can be trained together")
     first, *others = (compile_key(vars(config)) for config in configs)
@@ -284,11 +284,11 @@ def check_compatible(configs: Sequence[Config]) -> None:
 
 
 def hold_to_one_thread() -> None:
-    """Keep XLA to one thread: many runs then fill a machine, and a single one is faster, too.
+    """Limit XLA to one thread: many runs can share a machine, and a single run is faster, too.
 
     XLA reads this when JAX first computes; later calls have no effect.
     """
-    os.environ.setdefault("NPROC", "1")  # the size of XLA's pool of threads
+    os.environ.setdefault("NPROC", "1")  # the size of XLA's thread pool
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_cpu_multi_thread_eigen" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
@@ -296,7 +296,7 @@ def hold_to_one_thread() -> None:
 
 @contextlib.contextmanager
 def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether the process was asked to stop.
+    """Yield a function that returns whether the process was asked to stop.
 
     A second request stops at once.
     """
@@ -320,9 +320,9 @@ def _interruptions() -> Iterator[Callable[[], bool]]:
 def run_all(
     runs: Sequence[TrainingRun], updater: Updater, watch: Watch, stop: Callable[[], bool]
 ) -> bool:
-    """Advance all runs to their end, or until ``stop`` says so; whether they are finished.
+    """Advance all runs to their end, or until ``stop`` returns True; return whether they finished.
 
-    A run that diverges is given up without harm to the others; the error comes at the end.
+    A run that diverges is dropped without affecting the others; its error is raised at the end.
     """
     begun = clock = time.perf_counter()
     first, speed, has_compiled = sum(run.step for run in runs), 0.0, False
@@ -339,11 +339,11 @@ def run_all(
                 run.report(behind)
         clock = now
         done = sum(run.step for run in runs)
-        if compiles:  # the first updates: no measure of those to come
+        if compiles:  # the first updates: not representative
             has_compiled, begun, first = True, now, done
         else:
             speed = (done - first) / (now - begun) / len(runs)
-        # The run that is furthest behind; one that was given up holds nobody back.
+        # The run that is furthest behind, without those that were dropped.
         going = [run for run in runs if run.failure is None] or runs
         last = min(going, key=lambda run: run.step)
         mean = statistics.fmean(last.recent_returns) if last.recent_returns else None
@@ -352,7 +352,7 @@ def run_all(
     for run in runs:
         with run.failing():
             run.finish()
-    # An interruption is no failure of those that had diverged before it.
+    # After an interruption, errors of runs that had diverged before it are not raised.
     failures = [run for run in active or runs if run.failure is not None]
     if failures:
         place = f" in {failures[0].folder.path}" if len(runs) > 1 else ""
@@ -361,9 +361,9 @@ def run_all(
 
 
 def advance(group: Sequence[TrainingRun], updater: Updater) -> bool:
-    """Take runs that are at the same step further: collect, and make the updates that are due.
+    """Advance runs that are at the same step: collect, and do the updates that are due.
 
-    Returns whether there were any.
+    Returns whether there were any updates.
     """
     count = group[0].next_steps()
     due, *_ = (run.collect(count) for run in group)

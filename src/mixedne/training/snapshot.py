@@ -1,4 +1,4 @@
-"""Trees of arrays, such as a solver's state: named arrays for checkpoints, and back."""
+"""Convert trees of arrays, such as a solver's state, to named arrays for checkpoints, and back."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from mixedne.types import PyTree
 
 
 def tree_tensors(tree: PyTree, prefix: str) -> dict[str, NDArray[Any]]:
-    """Every array of a tree under a name of its own; random keys as their data."""
+    """The arrays of a tree, by unique names; random keys are stored as their data."""
     found, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {prefix + jax.tree_util.keystr(path): _to_host(leaf) for path, leaf in found}
 
 
 def restore_tree(template: PyTree, tensors: dict[str, NDArray[Any]], prefix: str) -> PyTree:
-    """A tree like the template, with the arrays under those names."""
+    """A tree with the structure of the template, and the arrays with its names."""
 
     def restore(path: Any, leaf: Any) -> Any:
         name = prefix + jax.tree_util.keystr(path)
@@ -35,12 +35,12 @@ def restore_tree(template: PyTree, tensors: dict[str, NDArray[Any]], prefix: str
 
 
 def is_finite(tensors: dict[str, NDArray[Any]]) -> bool:
-    """Whether there is neither NaN nor infinity."""
+    """Whether all numbers are finite."""
     return all(np.isfinite(array).all() for array in tensors.values() if array.dtype.kind == "f")
 
 
 def tree_distance(a: PyTree, b: PyTree) -> float | None:
-    """The Euclidean distance of two trees; None if they have not the same shapes."""
+    """The Euclidean distance between two trees; None if their shapes differ."""
     if jax.tree.map(np.shape, a) != jax.tree.map(np.shape, b):
         return None
     pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)

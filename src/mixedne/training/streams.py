@@ -1,6 +1,6 @@
-"""Random streams: every draw comes from (run seed, stream, counter) and from nothing else.
+"""Random streams: every draw depends only on (run seed, stream, counter).
 
-So a run can be resumed anywhere: there is no generator whose state would have to be kept.
+So a run can be resumed anywhere, without saving the state of a generator.
 """
 
 import enum
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Stream(enum.IntEnum):
-    """What the numbers are for; the values stand in every run's results and never change."""
+    """What the numbers are used for; all results depend on the values, so they never change."""
 
     NETWORKS = 0  # first weights
     EPISODE = 1  # the seed of an episode, by its number
@@ -22,15 +22,15 @@ class Stream(enum.IntEnum):
 
 
 def generator(seed: int, stream: Stream, counter: int) -> np.random.Generator:
-    """NumPy's generator for a stream at a counter."""
+    """The NumPy generator of a stream at a counter."""
     return np.random.default_rng([seed, stream, counter])
 
 
 def episode_seed(seed: int, episode: int) -> int:
-    """The seed with which an episode's environment is reset."""
+    """The seed with which the environment is reset for an episode."""
     return int(np.random.SeedSequence([seed, Stream.EPISODE, episode]).generate_state(1)[0])
 
 
 def key(seed: int, stream: Stream, counter: int = 0) -> jax.Array:
-    """JAX's key for a stream at a counter."""
+    """The JAX key of a stream at a counter."""
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), stream), counter)

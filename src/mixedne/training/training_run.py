@@ -1,7 +1,7 @@
-"""One run in training: its state between two calls of the updater, and how it is kept.
+"""One run in training: its state between calls of the updater, and how it is saved.
 
-All that is random comes from the run's seed and a counter, and the episode in progress is played
-again on resumption, so a run that was killed ends with the same numbers.
+All randomness comes from the run's seed and a counter, and the episode in progress is replayed on
+resumption, so a run that was killed and resumed ends with the same results.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ from mixedne.training.updates import (
 from mixedne.types import Players
 
 COUNTERS = ("updates", "rollouts", "recent_returns", "evaluated", "seconds")
-"""Attributes of a run that a checkpoint notes."""
+"""Attributes of a run that are stored in a checkpoint."""
 
 
 class TrainingRun:
     """A run's configuration, folder, state and counters."""
 
     def __init__(self, config: Config, folder: RunFolder, updater: Updater) -> None:
-        """Make the networks and the environment; ``begin`` starts or continues the run."""
+        """Create the networks and the environment; ``begin`` starts or continues the run."""
         self.config, self.folder, self._updater = config, folder, updater
         self.task = resolve_task(config.task)
         self.state: SolverState = updater.init(config.seed)
@@ -76,14 +76,14 @@ class TrainingRun:
         self._is_complete = False
 
     def begin(self, *, resume: bool) -> None:
-        """Continue from the newest checkpoint that is whole, or start from nothing."""
+        """Continue from the newest undamaged checkpoint, or start from scratch."""
         names = self._by_name(*[self.state.players] * 2)
         was_finished = resume and self._was_finished([*names][-1])
         if was_finished and self.folder.has_policies(names):
-            read_metrics(self.folder.path)  # refuses damaged ones, which cannot be made again
+            read_metrics(self.folder.path)  # raises if damaged: they cannot be restored
             self._check_end_of_metrics()
             self.step = self.saved = self.config.steps
-            remove_others(self.folder.checkpoints, self.step)  # one that a kill left behind
+            remove_others(self.folder.checkpoints, self.step)  # e.g. one left by a killed process
             self._is_complete = True
             return
         found = load_checkpoints(self.folder.checkpoints) if resume else iter(())
@@ -101,7 +101,7 @@ class TrainingRun:
             self._best = best_evaluation(read_metrics(self.folder.path))
 
     def _check_end_of_metrics(self) -> None:
-        """Refuse a finished run whose metrics are shorter than its last checkpoint says."""
+        """Raise if a finished run's metrics are shorter than its last checkpoint records."""
         newest = None
         with contextlib.suppress(InvalidInputError), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of damage or other versions: it is not needed
@@ -110,9 +110,9 @@ class TrainingRun:
             self._writer.check(newest.notes["metrics_size"])
 
     def _was_finished(self, last: str) -> bool:
-        """Whether the run in the folder came to its end; its checkpoints may be gone since.
+        """Whether the run in the folder has finished; its checkpoints may have been lost.
 
-        Then it has the policy that is written last: metrics come before it.
+        A finished run has the policy ``last``, which is written after the metrics.
         """
         newest = newest_step(self.folder.checkpoints)
         was_saved = any(self.folder.path.glob(f"{last}.*"))
@@ -122,11 +122,11 @@ class TrainingRun:
 
     @property
     def is_active(self) -> bool:
-        """Whether there is more to do."""
+        """Whether the run is neither finished nor failed."""
         return self.failure is None and self.step < self.config.steps
 
     def finish(self) -> None:
-        """Save a run that is interrupted; of one at its end, write the policies."""
+        """Save an interrupted run; for a finished one, write the policies."""
         if self.failure is not None:
             return
         if self.saved != self.step:
@@ -144,7 +144,7 @@ class TrainingRun:
 
     @contextlib.contextmanager
     def failing(self) -> Iterator[None]:
-        """Give the run up, without harm to others, if it diverges in this block."""
+        """Mark the run as failed, without affecting others, if it diverges in this block."""
         try:
             yield
         except FloatingPointError as reason:
@@ -154,14 +154,14 @@ class TrainingRun:
             self.failure = f"diverged at step {self.step}: {reason}; {kept}"
 
     def next_steps(self) -> int:
-        """Steps until the updater is called next: a cycle; for VPG, until the next metrics."""
+        """Number of steps until the next update: a cycle; for VPG, until the next metrics."""
         config, step = self.config, self.step
         until_metrics = config.metrics_every - step % config.metrics_every
         wanted = until_metrics if self.experience is None else config.collect_steps
         return min(wanted, config.steps - step)
 
     def collect(self, count: int) -> int:
-        """Take so many steps in the environment; how many updates are due after them."""
+        """Take ``count`` environment steps; return the number of updates due after them."""
         if self.experience is None:
             self.step += count
             return count
@@ -175,13 +175,13 @@ class TrainingRun:
         return self.config.updates if self.step > self.config.update_after else 0
 
     def inputs(self) -> RunInputs:
-        """What the updater needs; the state is used up by it."""
+        """Inputs of the updater; the state cannot be used afterwards."""
         seen = self.experience
         own = () if seen is None else (seen.replay, seen.normaliser, seen.reward_scale)
         return RunInputs(self.config, self.state, *own)
 
     def take(self, state: SolverState, metrics: Sequence[UpdateMetrics], updates: int) -> None:
-        """Go on with what the updater has made."""
+        """Continue with the results of the updater."""
         self.state, self._policies = state, None
         self.updates += updates
         for call in metrics:
@@ -191,18 +191,18 @@ class TrainingRun:
                 raise FloatingPointError(f"the {what} are not finite")
             self._means.add(call)
         if self.experience is None:
-            self._finite_state()  # small networks: looking at all of them costs nothing
+            self._finite_state()  # cheap, since the networks are small
             self.rollouts += sum(int(call["rollouts"]) for call in metrics)
             self.recent_returns = [call["returns"] / call["rollouts"] for call in metrics]
 
     def policies(self) -> Players:
-        """The players as they are now."""
+        """The current players."""
         if self._policies is None:
             self._policies = self._make_policies(self.state.players)
         return self._policies
 
     def output(self) -> Players:
-        """What the run would put out if it ended now: the players, or their average."""
+        """The output of the run if it ended now: the players, or their average."""
         average = self.state.average
         return self.policies() if average is None else self._make_policies(average)
 
@@ -215,7 +215,7 @@ class TrainingRun:
             raise FloatingPointError(str(error)) from None
 
     def _by_name(self, output: Players, iterate: Players) -> dict[str, Any]:
-        """Both players, and beside an average their iterates, by the names of their files."""
+        """Both players, and if they are averages also their iterates, by file name."""
         players = (*output, *(iterate if self.config.output == "average" else (None, None)))
         named = zip(NAMES, players, strict=True)
         return {name: player for name, player in named if player is not None}
@@ -226,11 +226,11 @@ class TrainingRun:
         return int(inner_steps(self.config, max(self.updates, 1)))
 
     def report(self, before: int) -> None:
-        """Log, evaluate and save what is due after the steps since ``before``."""
+        """Log, evaluate and save, as due after the steps since ``before``."""
         if self.failure is not None:
             return
         config, is_last = self.config, self.step >= self.config.steps
-        self.policies()  # found before anything is written: a player that is not finite
+        self.policies()  # raises, before anything is written, if a player is not finite
 
         def is_due(every: int) -> bool:
             return every > 0 and before // every != self.step // every
@@ -249,12 +249,12 @@ class TrainingRun:
         self._first = (self.step, self.seconds)
 
     def new_lines(self) -> tuple[dict[str, Any], ...]:
-        """The lines of metrics since the last call."""
+        """The new lines of metrics since the last call."""
         lines, self._writer.written = tuple(self._writer.written), []
         return lines
 
     def log(self) -> None:
-        """Write a line of metrics: means since the line before."""
+        """Write a line of metrics: means since the previous line."""
         mean, (agent, adversary) = self._means.mean, self.state.players
         steps, seconds = self.step - self._first[0], self.seconds - self._first[1]
         episodes: dict[str, Any] = {
@@ -302,9 +302,9 @@ class TrainingRun:
         self._line, self._means = line, MetricMeans()
 
     def evaluate(self) -> None:
-        """Evaluate the agent alone, without noise, at a few shifts; a line of metrics for each.
+        """Evaluate the agent without adversary or noise at a few shifts; one metrics line for each.
 
-        The best policy is that of the highest mean over all of them.
+        The best policy is the one with the highest mean over these shifts.
         """
         config, task = self.config, self.task
         axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
@@ -332,7 +332,7 @@ class TrainingRun:
             self.folder.write_best(self._by_name(output, self.policies()), self.step, mean)
 
     def _doubt(self) -> None:
-        """Say of a run that has ended, and write into its metrics, what in it makes no sense."""
+        """Warn of implausible results of a finished run, and write them into its metrics."""
         doubts, line = [], self._line
         players = tree_tensors(self.state.players, "").values()
         largest = max(float(np.abs(parameters).max()) for parameters in players)
@@ -351,9 +351,10 @@ class TrainingRun:
             warnings.warn(f"{self.folder.path}: {message}", stacklevel=2)
 
     def save(self, *, keep: bool) -> None:
-        """Write the policies as they are now, then a checkpoint: they are never older than it.
+        """Write the current policies, then a checkpoint, so that they are never older than it.
 
-        ``keep`` them at the steps at which a run that is not interrupted comes here, too.
+        ``keep``: whether an uninterrupted run would save at this step, too; only then policies
+        are kept.
         """
         tensors = self._finite_state()
         notes = {name: getattr(self, name) for name in COUNTERS}
@@ -378,7 +379,7 @@ class TrainingRun:
         return tensors
 
     def _restore(self, checkpoint: Checkpoint) -> bool:
-        """Continue from a checkpoint; False if the replay or the metrics that it needs are lost."""
+        """Continue from a checkpoint; returns False if its replay or metrics are lost."""
         step, tensors, notes = checkpoint.step, checkpoint.tensors, checkpoint.notes
         try:
             self._writer.check(notes["metrics_size"])

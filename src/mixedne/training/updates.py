@@ -1,12 +1,12 @@
-"""Updates: outer steps of the solver, in compiled programs that the trainer drives all alike.
+"""Updates: outer steps of the solver in compiled programs, with one interface for the trainer.
 
 ``OffPolicyUpdater``   DDPG, TD3 and SAC: minibatches from a replay, one run at a time
 ``OnPolicyUpdater``    VPG: episodes inside the compiled program, up to eight runs vmapped
 
-Both have ``init(seed)``, the state before the first update, and ``advance(runs, done, count)``,
-which makes the outer steps done + 1 … done + count of each run, and gives for each its new state
-and the metrics of every call of the program. Everything random in an outer step t comes from the
-run's seed and t.
+Both have ``init(seed)``, which returns the initial state, and ``advance(runs, done, count)``, which
+takes the outer steps done + 1 … done + count of each run, and returns for each its new state and
+the metrics of every call of the program. All randomness in an outer step t comes from the run's
+seed and t.
 """
 
 import functools
@@ -34,10 +34,10 @@ from mixedne.training.streams import Stream, generator, key
 from mixedne.types import Players
 
 RENEWAL = 2**32 - 1
-"""Where other keys have the step of the solver."""
+"""Used in place of the solver's step in the random key of an agent's ``renew``."""
 
 UpdateMetrics: TypeAlias = dict[str, float]
-"""Sums over one call of the compiled program, and the counts that make means of them.
+"""Sums over one call of the compiled program, and the counts to divide them by.
 
 Counts: ``calls`` (one), ``moves`` (outer steps that moved the players), ``minibatches`` (critic
 steps) or ``rollouts`` (sets of episodes). Sums over moves: ``agent_gradient_norm``,
@@ -49,7 +49,7 @@ Updated: TypeAlias = list[tuple[SolverState, list[UpdateMetrics]]]
 
 
 class RunInputs(NamedTuple):
-    """What an updater needs of one run."""
+    """Inputs of an updater for one run."""
 
     config: Config
     state: SolverState  # used up by the update
@@ -59,7 +59,7 @@ class RunInputs(NamedTuple):
 
 
 def inner_steps(config: Config, t: Any) -> Any:
-    """K_t; one for solvers without chains."""
+    """K_t; one for solvers without inner chains."""
     if config.agent == "vpg":
         return np.full_like(t, config.inner_steps, np.int32)
     if config.solver != "mixedne-ld":
@@ -75,7 +75,7 @@ def noise_scale(config: Config, t: Any) -> Any:
 
 
 def rate_left(config: Config, t: Any) -> Any:
-    """The share of the learning rates that is left at t; None where they do not change."""
+    """The remaining fraction of the learning rates at t; None if they do not decay."""
     if config.learning_rate_decay == 1:
         return None
     return linear_decay(config.learning_rate_decay, total_updates(vars(config)))(t)
@@ -90,9 +90,9 @@ def outer_steps(
     controls_at: Callable[[jax.Array], Controls],
     batches: Batches | None = None,
 ) -> tuple[SolverState, dict[str, jax.Array]]:
-    """What every compiled program does: ``count`` outer steps, and their metrics.
+    """The body of every compiled program: ``count`` outer steps, and their metrics.
 
-    Between programs the state's carry is the agent's critic state.
+    Between programs, the state's carry is the agent's critic state.
     """
 
     def step(i: jax.Array, at: tuple[SolverState, Players]) -> tuple[SolverState, Players]:
@@ -109,7 +109,7 @@ def outer_steps(
 
 
 class Call(NamedTuple):
-    """The outer steps first … first + len(inner_steps) − 1, made by one call of the program."""
+    """The outer steps first … first + len(inner_steps) − 1, in one call of the program."""
 
     first: int  # t of the first, from one on
     inner_steps: Any  # K_t of each
@@ -118,21 +118,21 @@ class Call(NamedTuple):
 
     @property
     def minibatches(self) -> int:
-        """How many they take together."""
+        """Total number of minibatches."""
         return int(self.needed.sum())
 
 
 class OffPolicyUpdater:
     """Packs outer steps into calls of the compiled program and feeds them minibatches.
 
-    One call takes up to ``capacity`` minibatches and makes as many outer steps as are packed into
-    them. Its shapes never change, so K_t may: it is compiled once.
+    One call uses up to ``capacity`` minibatches, into which outer steps are packed. Its shapes are
+    fixed, so it is compiled only once although K_t changes.
     """
 
     max_runs = 1  # that one call of ``advance`` takes
 
     def __init__(self, config: Config, agent: DDPG | SAC | None = None) -> None:
-        """For the configuration's agent, if no other is given; compiles at the first call."""
+        """By default for the configuration's agent; compiles at the first call."""
         task = resolve_task(config.task)
         layout = transition_layout(game_of(config, task))
         self._config = config
@@ -141,7 +141,7 @@ class OffPolicyUpdater:
         is_langevin = config.solver == "mixedne-ld"
         self._is_noisy = is_langevin and config.sigma0 > 0
         self._program = make_program(self.agent, self._make_solver, layout.columns)
-        # Minibatches that one call can hold; Extra-Adam takes two for an outer step.
+        # Maximum number of minibatches per call; Extra-Adam uses two per outer step.
         self.capacity = max(config.updates, config.inner_max if is_langevin else 2)
         self._rows = np.zeros((self.capacity, config.batch_size, layout.width), np.float32)
         self._bits: NDArray[np.uint32] | None = None
@@ -154,7 +154,7 @@ class OffPolicyUpdater:
         return jax.tree.map(jnp.copy, state)  # buffers of its own for every leaf
 
     def advance(self, runs: Sequence[RunInputs], done: int, count: int) -> Updated:
-        """Make outer steps of one run."""
+        """Take outer steps of one run."""
         (run,) = runs
         if run.replay is None:
             raise ValueError("an off-policy update needs a replay")
@@ -175,11 +175,11 @@ class OffPolicyUpdater:
         return [(state, metrics)]
 
     def calls(self, first: int, count: int) -> Iterator[Call]:
-        """Pack so many outer steps into as few calls as hold their minibatches."""
+        """Pack ``count`` outer steps into as few calls as hold their minibatches."""
         t = np.arange(first, first + count)
         chain_steps = inner_steps(self._config, t)
         moves = t % self._config.policy_delay == 0
-        # Extra-Adam's second half takes a minibatch of its own, where the players move.
+        # Extra-Adam's second half-step uses its own minibatch, if the players are updated.
         needed = chain_steps + (moves if self._config.solver == "extra-adam" else 0)
         start = 0
         while start < count:
@@ -191,8 +191,8 @@ class OffPolicyUpdater:
     def _noise_bits(self, call: Call, seed: int, players: Players) -> NDArray[np.uint32]:
         """Random bits for the Langevin noise of each inner step, a row for each minibatch.
 
-        NumPy draws them: JAX's counter-based generator takes more time for them than the
-        program for making normals of them.
+        They are drawn by NumPy: JAX's counter-based generator would take longer than converting
+        them to normals.
         """
         if self._bits is None:
             size = sum(leaf.size for leaf in jax.tree.leaves(players))
@@ -228,10 +228,10 @@ def make_program(
 ) -> Callable[..., tuple[SolverState, dict[str, jax.Array]]]:
     """Compile (state, rows, bits, normaliser, steps, controls, key, …) → (state, metrics).
 
-    ``rows`` (capacity, batch, width) are packed transitions whose fields stand in ``columns``.
-    ``bits`` (capacity, parameters) become the noise of Langevin steps; None means no noise. The
-    ``controls`` of so many ``steps`` are followed by padding. ``rates`` is ``Batches.rate``, and
-    rewards are divided by ``reward_scale``, both if given. The state given is used up.
+    ``rows`` (capacity, batch, width) are packed transitions with fields in ``columns``. ``bits``
+    (capacity, parameters) become the noise of Langevin steps; None means no noise. ``controls``
+    are for ``steps`` outer steps, followed by padding. ``rates`` is ``Batches.rate``, and rewards
+    are divided by ``reward_scale``; both are optional. The state's buffers are donated.
     """
 
     @functools.partial(jax.jit, donate_argnums=0)
@@ -278,16 +278,16 @@ def make_program(
 class OnPolicyUpdater:
     """Up to ``metrics_every`` outer steps of up to eight runs of VPG in one call.
 
-    Episodes, gradients and solver are all in the program. Runs may share it if they differ in
-    seed, η and σ0 alone. The number of vmapped runs is fixed, and fewer runs are padded with
-    copies of the last: XLA's rounding depends on that number, and so would a run's numbers on the
-    company it keeps.
+    Episodes, gradients and solver are all in the program. Runs may share it if they differ only
+    in seed, η and σ0. The number of vmapped runs is fixed, and fewer runs are padded with copies
+    of the last: XLA's rounding depends on that number, so a run's results would otherwise depend
+    on the number of runs.
     """
 
     max_runs = LANES
 
     def __init__(self, config: Config) -> None:
-        """For runs like this one; compiles at the first call."""
+        """For runs with a configuration like this one; compiles at the first call."""
         self._config = config
         self.agent = make_vpg(config)
         self._solver = make_solver(config, self.agent.oracle())
@@ -298,7 +298,7 @@ class OnPolicyUpdater:
         return self._solver.init(*self.agent.init(key(seed, Stream.NETWORKS)))
 
     def advance(self, runs: Sequence[RunInputs], done: int, count: int) -> Updated:
-        """Make outer steps of each run, at most ``metrics_every``."""
+        """Take outer steps of each run, at most ``metrics_every``."""
         most = min(self._config.metrics_every, self._config.steps)
         steps = np.arange(done + 1, done + most + 1)
         given = [
@@ -333,7 +333,7 @@ class OnPolicyUpdater:
 
 
 def _eta(config: Config, t: Any) -> Any:
-    """η, or η_t for every t if it changes."""
+    """η, or η_t for every t if it decays."""
     left = rate_left(config, t)
     return np.float32(config.eta) if left is None else (config.eta * left).astype(np.float32)
 
@@ -342,5 +342,5 @@ Updater: TypeAlias = OffPolicyUpdater | OnPolicyUpdater
 
 
 def make_updater(config: Config) -> Updater:
-    """What makes the updates of a configuration's agent."""
+    """The updater of a configuration's agent."""
     return OnPolicyUpdater(config) if config.agent == "vpg" else OffPolicyUpdater(config)

@@ -1,8 +1,8 @@
-"""The worst parameters that hold for whole episodes: nothing to learn, but a world to find.
+"""Search for the worst parameters that are fixed for whole episodes; nothing is learned.
 
-A grid is tried where few parameters are free, CMA-ES (package ``cma``) where a grid would be too
-large. Either chooses by episodes of its own; the world that it found is measured on others. The
-task's own world, where it lies within the bounds, is a candidate as well.
+A grid is searched if few parameters are free, and CMA-ES (package ``cma``) is used if a grid would
+be too large. Both select on one set of episodes; the world found is evaluated on another. The
+task's own world, if it is within the bounds, is a candidate as well.
 """
 
 import math
@@ -24,19 +24,19 @@ from mixedne.tasks.sets import nominal_value
 from mixedne.training.attempt import Attempt, returns_of
 
 MAX_POINTS = 130
-"""About so many points has a grid by default."""
+"""Approximate number of points of a grid by default."""
 
 GRID_PARAMETERS = 3
-"""With more parameters that are free, CMA-ES searches by default."""
+"""Maximum number of free parameters for a grid by default; with more, CMA-ES is used."""
 
 WORLDS = 200
-"""That CMA-ES tries by default."""
+"""Number of worlds that CMA-ES tries by default."""
 
 RANDOM_WORLDS = 10
-"""That are drawn as its control."""
+"""Number of random worlds that are drawn as a control."""
 
 FIRST_STEP = 0.3
-"""The first deviation of CMA-ES, as a share of a parameter's range."""
+"""Initial standard deviation of CMA-ES, as a fraction of a parameter's range."""
 
 
 def worst_world(
@@ -46,7 +46,7 @@ def worst_world(
     worlds: int | None,
     progress: OnProgress,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """What there is to tell of the worst world found, and the episodes that are reported."""
+    """Search for the worst world; return the summary and the reported episodes."""
     intervals = read_intervals("parameters", parameters, attempt.task.id)
     free = [interval for interval in intervals if interval.low < interval.high]
     if points is not None and worlds is not None:
@@ -55,7 +55,7 @@ def worst_world(
     if by_grid:
         told, table = _worst_point(attempt, intervals, len(free), points, progress)
     else:
-        with warnings.catch_warnings():  # a world near the task's own is no mistake of the user's
+        with warnings.catch_warnings():  # a world close to the task's own is fine here
             warnings.simplefilter("ignore", NoEffectWarning)
             count = WORLDS if worlds is None else worlds
             told, table = _by_cma(attempt, intervals, count, progress)
@@ -65,7 +65,7 @@ def worst_world(
 
 
 def _strongest(attempt: Attempt, intervals: Sequence[Interval], found: float) -> str:
-    """Who: none, if the task's own world is within bounds and worse than what was found."""
+    """``"none"`` if the task's own world is within bounds and worse, otherwise ``"attacker"``."""
     own = [(nominal_value(attempt.task, each.axis), each) for each in intervals]
     inside = all(value is not None and each.low <= value <= each.high for value, each in own)
     return "none" if inside and attempt.mean() < found else "attacker"
@@ -92,7 +92,7 @@ def _worst_point(
         for each in intervals
     ]
     columns = [str(axis) for axis, _ in shifts]
-    broken = pl.col("diverged").any().over(columns)  # such a world shows nothing
+    broken = pl.col("diverged").any().over(columns)  # such a world does not count
     choosing = measure(choosing=True).filter(~broken)
     if choosing.is_empty():
         raise InvalidInputError("the physics diverges in every one of these worlds")
@@ -133,7 +133,7 @@ def _by_cma(
         "bounds": [0, 1],
         "maxfevals": worlds,
         "verbose": -9,
-        "seed": math.nan,  # it leaves NumPy's own generator alone
+        "seed": math.nan,  # keeps CMA-ES from seeding NumPy's global generator
         "randn": lambda *shape: draws.standard_normal(shape),
     }
     search = cma.CMAEvolutionStrategy(np.full(len(intervals), 0.5), FIRST_STEP, options)
@@ -146,9 +146,9 @@ def _by_cma(
         returns = [mean for mean, _ in tried if math.isfinite(mean)]
         if not returns:
             raise InvalidInputError("the physics diverges in every one of these worlds")
-        # Where the physics breaks, nothing is shown: as good as the best that was seen.
+        # A world with diverged physics does not count: it gets the best return seen.
         told = [min(mean, max(returns)) for mean, _ in tried[-len(places) :]]
-        if len(tried) < worlds:  # else the generation may be cut short
+        if len(tried) < worlds:  # otherwise the generation may be incomplete
             search.tell(places, told)
     lowest, place = min(tried, key=lambda each: each[0])
     worst = shifts(place)

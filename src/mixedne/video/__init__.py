@@ -1,7 +1,7 @@
 """Videos of policies in shifted worlds.
 
-``watch``      videos one episode of an evaluation
-``renderer``   a MuJoCo world as an image, without a display
-``writer``     images to an mp4 file
-``captions``   what a video says of itself
+``watch``      records episodes of an evaluation
+``renderer``   renders a MuJoCo world as an image, without a display
+``writer``     encodes images as an mp4, WebP or GIF file
+``captions``   metadata that is stored in a video
 """

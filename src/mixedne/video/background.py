@@ -1,7 +1,7 @@
-"""What is behind a world whose model brings neither a sky nor a floor: both, instead of black.
+"""A background with sky and floor, instead of black, for models that have neither.
 
-Each pixel's ray is followed to a level plane: where it meets it, a chequered floor that fades into
-the distance; elsewhere a sky that is lighter at the horizon.
+Each pixel's ray is traced to a horizontal plane: where it hits, there is a chequered floor that
+fades into the distance; elsewhere there is a sky that is lighter at the horizon.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ TILES = np.array([[96, 108, 116], [122, 134, 142]])
 
 
 def background(camera: Any, size: tuple[int, int], floor: float | None) -> NDArray[np.uint8]:
-    """The picture behind everything, its top row first.
+    """The background picture, top row first.
 
-    ``camera`` is one of an ``MjvScene``, ``size`` (width, height), and ``floor`` the height of the
-    floor, if there is one to be drawn.
+    ``camera`` is one of an ``MjvScene``, ``size`` is (width, height), and ``floor`` is the height
+    of the floor, or None to draw none.
     """
     width, height = size
     forward, up = np.array(camera.forward), np.array(camera.up)

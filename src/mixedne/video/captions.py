@@ -1,7 +1,7 @@
-"""What a video says of itself: a small JSON document in the comment of its mp4 file.
+"""Metadata of a video: a small JSON document in the comment of its mp4 file.
 
-Reading one needs neither a simulator nor JAX, so that a report can caption videos. It is text
-from a file that anyone may have made: known fields of known types are kept, and shown as text.
+Reading it needs neither a simulator nor JAX, so that a report can caption videos. The file is not
+trusted: only known fields of known types are kept, and they are shown as plain text.
 """
 
 import json
@@ -24,22 +24,22 @@ FIELDS: dict[str, type] = {
     **{"return": float, "length": int, "terminated": bool, "diverged": bool},
     **dict.fromkeys(("frames", "frames_per_second"), int),
 }
-"""What a caption holds, besides its format_version: ``shift`` in words, ``shifts`` as numbers by
-axis. Each may be null, as a return that is not finite is, or as what older files lack."""
+"""Fields of a caption, besides its format_version: ``shift`` in words, ``shifts`` as numbers by
+axis. Each may be null, e.g. a return that is not finite, or a field that older files lack."""
 
 
 def caption_text(caption: Mapping[str, Any]) -> str:
-    """The caption as it stands in the file."""
+    """The caption as it is stored in the file."""
     said = {name: _checked(kind, caption.get(name)) for name, kind in FIELDS.items()}
     return json.dumps({"format_version": FORMAT_VERSION, **said}, ensure_ascii=False)
 
 
 def read_caption(path: str | Path) -> dict[str, Any] | None:
-    """The caption of a video that ``mixedne watch`` made; None for any other file."""
+    """The caption of a video made by ``mixedne watch``; None for any other file."""
     import av
 
     try:
-        # As mp4 and nothing else: other formats may name further files and addresses to open.
+        # Only as mp4: other formats may refer to further files and addresses.
         with av.open(str(path), format="mp4") as video:
             said = json.loads(video.metadata.get("comment", ""))
     except (OSError, ValueError, RecursionError, av.FFmpegError):
@@ -53,7 +53,7 @@ def read_caption(path: str | Path) -> dict[str, Any] | None:
 
 
 def _checked(kind: type, value: Any) -> Any:
-    """The value if it is of its kind, otherwise None."""
+    """The value if it has the right type, otherwise None."""
     if kind is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
     if kind is str and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Where the pictures of a film stand: a row for each policy, a column for each world."""
+"""The layout of a video's pictures: a row for each policy, a column for each world."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,27 +8,27 @@ from mixedne.evaluation.grids import whole_number
 from mixedne.video.writer import Picture
 
 MAX_TILES = 36
-"""Pictures in one film."""
+"""Maximum number of pictures in one video."""
 
 IN_A_ROW = 4
-"""Where there is one policy, or one world, so many stand side by side before a new row begins."""
+"""Maximum number of pictures per row if there is only one policy or only one world."""
 
 LARGEST = 4096
-"""Of the film, in pixels."""
+"""Maximum width and height of a video, in pixels."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of a film's pictures."""
+    """The positions of a video's pictures."""
 
     tile: tuple[int, int]
-    """Width and height of each."""
+    """Width and height of each picture."""
     columns: int
     rows: int
 
     @classmethod
     def of(cls, policies: int, worlds: int, size: tuple[int, int] | None) -> Self:
-        """For so many policies in so many worlds; ``size`` is that of each picture."""
+        """The layout for these numbers of policies and worlds; ``size`` is that of each picture."""
         count = policies * worlds
         if count > MAX_TILES:
             raise InvalidInputError(
@@ -47,11 +47,11 @@ class Layout:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Of the whole film."""
+        """Width and height of the whole video."""
         return self.columns * self.tile[0], self.rows * self.tile[1]
 
     def put(self, whole: Picture, place: int, picture: Picture) -> None:
-        """Put a picture into its place."""
+        """Copy a picture to its position."""
         (width, height), (row, column) = self.tile, divmod(place, self.columns)
         whole[row * height : (row + 1) * height, column * width : (column + 1) * width] = picture
 

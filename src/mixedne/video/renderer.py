@@ -1,9 +1,9 @@
-"""Pictures of a MuJoCo world, drawn off-screen: no window and no display is needed.
+"""Off-screen rendering of a MuJoCo world: neither a window nor a display is needed.
 
-MuJoCo draws with OpenGL and reads which one from MUJOCO_GL when it is imported, which is too
-early for a program that draws only when asked to. So the context is made here: EGL on Linux,
-which draws on a graphics card or in software, and MuJoCo's own choice elsewhere. A MUJOCO_GL
-that the user set is followed. Nothing is touched before the first renderer is made.
+MuJoCo renders with OpenGL and reads the backend from MUJOCO_GL when it is imported, which is too
+early for a program that renders only on request. So the context is created here: EGL on Linux,
+which renders on a GPU or in software, and MuJoCo's own choice elsewhere. If the user has set
+MUJOCO_GL, it is used. Nothing happens before the first renderer is created.
 """
 
 import contextlib
@@ -36,18 +36,18 @@ VIEWS = {
     "InvertedDoublePendulum": ((0.0, 0.0, 0.5), 3.6, -10.0),
     "Reacher": ((0.0, 0.05, 0.0), 0.9, -90.0),
 }
-"""Of tasks whose model has no camera, and which stay in one place: where it looks, from how far
-and at how many degrees from the level."""
+"""Camera of tasks that have none in their model and stay in one place: the point it looks at, its
+distance, and its elevation in degrees."""
 
 
 class Renderer:
-    """Draws one world of a MuJoCo task; to be closed, by the thread that made it."""
+    """Renders one world of a MuJoCo task; must be closed by the thread that created it."""
 
     def __init__(self, task: Task, size: tuple[int, int], camera: str | None = None) -> None:
-        """``size`` is (width, height); ``camera`` is one of the model's, by name.
+        """``size`` is (width, height); ``camera`` is the name of one of the model's cameras.
 
-        All worlds are drawn with the nominal model. A shift cannot be seen in it, and where it
-        changes masses alone, MuJoCo's centre of mass, which cameras follow, is wrong.
+        All worlds are drawn with the nominal model. Shifts are not visible in it anyway, and if
+        only masses are shifted, MuJoCo's centre of mass, which cameras follow, would be wrong.
         """
         self._model = copy.copy(nominal_model(task)[0])
         _prepare(self._model, size)
@@ -72,7 +72,7 @@ class Renderer:
             self._depth = np.empty((size[1], size[0]), np.float32)
 
     def draw(self, qpos: NDArray[np.float64]) -> Picture:
-        """The world with the robot in this position; valid until the next picture."""
+        """A picture of the world with the robot in this position; valid until the next call."""
         self._data.qpos[:] = qpos
         with no_mujoco_warnings:
             mujoco.mj_forward(self._model, self._data)
@@ -88,7 +88,7 @@ class Renderer:
         return picture
 
     def _background(self) -> Picture:
-        """The sky, and below a model without any plane a floor."""
+        """The sky, and a floor if the model has no plane."""
         has_plane = (self._model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).any()
         floor = self._model.stat.center[2] - 0.3 * self._model.stat.extent
         camera = self._scene.camera[0]
@@ -103,7 +103,7 @@ class Renderer:
 
 
 def _prepare(model: mujoco.MjModel, size: tuple[int, int]) -> None:
-    """Make a copy of a model fit for drawing; nothing that physics reads is changed."""
+    """Adjust a copy of a model for rendering, without any change to the physics."""
     model.vis.global_.offwidth, model.vis.global_.offheight = size
     model.vis.quality.shadowsize = 1024  # MuJoCo's 4096 look the same and take twice the time
     model.vis.map.shadowclip = 2.0 / model.stat.extent  # further off are some that nothing casts
@@ -115,9 +115,9 @@ def _prepare(model: mujoco.MjModel, size: tuple[int, int]) -> None:
 class _Surroundings:
     """Level planes and distant lights, moved along with the robot.
 
-    Physics knows endless planes alone; drawn, they end, and robots run beyond the end, and
-    out of the light that casts their shadow. Moving a plane by whole tiles of its texture
-    cannot be seen.
+    In the physics, planes are infinite; when drawn, they end, and robots run beyond the end, and
+    out of the light that casts their shadow. Moving a plane by whole tiles of its texture is
+    not visible.
     """
 
     def __init__(self, model: mujoco.MjModel) -> None:
@@ -132,7 +132,7 @@ class _Surroundings:
         self._lights = np.flatnonzero(is_distant & (model.light_bodyid == 0))
 
     def follow(self, data: mujoco.MjData) -> None:
-        """Move them to where the model's centre of mass is."""
+        """Move them to the model's centre of mass."""
         centre, tiles = data.subtree_com[0, :2], self._tiles
         places = data.geom_xpos[self._planes, :2]
         whole = np.round((centre - places) / np.where(tiles > 0, tiles, np.inf))
@@ -141,7 +141,7 @@ class _Surroundings:
 
 
 def _find_camera(model: mujoco.MjModel, task: Task, name: str | None) -> mujoco.MjvCamera:
-    """The camera of that name; otherwise one that follows the robot or fits the task."""
+    """The camera of that name; by default one that follows the robot or suits the task."""
     kind = mujoco.mjtObj.mjOBJ_CAMERA
     known = [found for i in range(model.ncam) if (found := mujoco.mj_id2name(model, kind, i))]
     if name is not None and not known:
@@ -162,7 +162,7 @@ def _find_camera(model: mujoco.MjModel, task: Task, name: str | None) -> mujoco.
 
 
 def _context_class() -> Any:
-    """MuJoCo's class for OpenGL contexts: as the user says in MUJOCO_GL, or off-screen."""
+    """MuJoCo's class for OpenGL contexts: the one set in MUJOCO_GL, or off-screen."""
     asked = os.environ.get("MUJOCO_GL", "").lower().strip()
     if asked in ("disable", "disabled", "off", "false", "0"):
         raise InvalidInputError(f"videos need OpenGL, which MUJOCO_GL={asked} turns off")
@@ -183,7 +183,7 @@ def _is_there(library: str | None) -> bool:
 
 @contextlib.contextmanager
 def _gl_errors() -> Iterator[None]:
-    """Whatever a missing or lame OpenGL makes MuJoCo raise, as one sentence."""
+    """Report whatever MuJoCo raises if OpenGL is missing or broken, in one sentence."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of GLFW, which says the same again
             yield

@@ -1,7 +1,7 @@
-"""Films: episodes of an evaluation, to be looked at, side by side if there are several.
+"""``mixedne.watch``: videos of an evaluation's episodes, side by side if there are several.
 
-The episodes are run by the code that measures them, from the same seeds, and only looked at while
-they run: the returns are those in the evaluation's table, to the last bit. They are drawn after.
+The episodes are run by the evaluation's own code, from the same seeds, and only observed while
+they run, so that the returns are bitwise those of the evaluation's table. Drawing comes after.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,24 +38,24 @@ from mixedne.video.writer import (
 )
 
 IMAGES = (".webp", ".gif")
-"""Films that browsers and README files show as images."""
+"""Formats that browsers and README files show as images."""
 
 
 @dataclass(frozen=True)
 class Video:
-    """A video that was made."""
+    """A recorded video."""
 
     path: Path
     rows: tuple[Mapping[str, Any], ...]
-    """The episodes' rows of the evaluation's table: ``return``, ``length`` and so on."""
+    """The episodes as rows of an evaluation table, with ``return``, ``length`` and so on."""
     shifts: tuple[Shift, ...]
-    """The world of each."""
+    """The world of each episode."""
     frames: int
     frames_per_second: int
 
     @property
     def row(self) -> Mapping[str, Any]:
-        """The row of the first episode, or of the only one."""
+        """The row of the first episode."""
         return self.rows[0]
 
     @property
@@ -65,7 +65,7 @@ class Video:
 
     @property
     def caption(self) -> dict[str, Any]:
-        """What the file says of itself; see :mod:`~mixedne.video.captions`."""
+        """Metadata that is stored in the file; see :mod:`~mixedne.video.captions`."""
         frames = {"frames": self.frames, "frames_per_second": self.frames_per_second}
         if len(self.rows) > 1:  # what they have in common
             runs = ", ".join(dict.fromkeys(str(row["run"]) for row in self.rows))
@@ -105,45 +105,47 @@ def watch(
     trust_pickle: bool = False,
     progress: bool | OnProgress = False,
 ) -> Video:
-    """Film policies in worlds that differ from the nominal one, side by side if there are several.
+    """Make a video of policies in worlds other than the nominal one, side by side if several.
 
-    The film shows the episodes that :func:`mixedne.evaluate` measures for the same policies,
-    shifts, seed and number of the episode. Several policies in several worlds make a row for each
-    policy and a column for each world; all start from the same state. An episode that has ended
-    stays as it is until the last one ends.
+    The video shows the same episodes that :func:`mixedne.evaluate` runs for the same policies,
+    shifts, seed and episode number. Several policies or worlds are shown in a grid with a row per
+    policy and a column per world; all start from the same state. An episode that has ended keeps
+    its last frame until the last one ends.
 
     Args:
-      policies: one or several of one task, as :func:`mixedne.evaluate` takes them.
-      out: the file to write: a video (``.mp4``), or an image that moves (``.webp``, ``.gif``).
-      task: name of the task; not needed for policies that know theirs.
+      policies: one or several policies of one task, in any form that :func:`mixedne.evaluate`
+        accepts.
+      out: file to write: a video (``.mp4``), or an animated image (``.webp``, ``.gif``).
+      task: name of the task; not needed for policies that store their task.
       at: which policy of a run folder: ``"last"``, ``"best"``, or that of a step.
-      mass: factors on all bodies' masses: one, or several for as many worlds. So also:
-      friction: factors on all geoms' friction.
-      noise: probabilities with which a uniform action replaces the policy's.
-      shifts: numbers along any axis, as :func:`mixedne.evaluate` takes them:
+      mass: factors on the masses of all bodies; each makes a world. ``friction`` and ``noise``
+        take the same forms.
+      friction: factors on the friction of all geoms.
+      noise: probabilities that the policy's action is replaced by a uniformly random one.
+      shifts: values of any axis, as in :func:`mixedne.evaluate`:
         ``{"gravity": 0.5, "mass[torso]": [1, 2]}``.
-      attack: an attacker, as :func:`mixedne.evaluate` takes one.
-      strength: of the attack; by default that of its training.
-      mass_mode: ``reference`` (masses alone) or ``consistent`` (inertias too).
-      body_masses: factors on single bodies' masses, as ``shifts`` takes them too.
-      geom_frictions: factors on single geoms' friction.
-      seed: of the evaluation.
-      episode: its number in the evaluation, from 0 on.
-      stochastic: let stochastic policies of this package sample; their mean acts otherwise.
-      seconds: the longest that the video may be; the episode goes on to its end unseen.
-      size: width and height in pixels of each world's picture, even numbers; by default 640 and
-        480, and half of it where there are several.
-      fps: frames a second; by default the task's own, with one frame a step; of an image, 25 at
-        most.
-      speed: how much faster than in the world time passes in the video.
-      camera: one of the model's cameras by name; by default one that follows the robot.
+      attack: folder or file of an attacker, as in :func:`mixedne.evaluate`.
+      strength: strength of the attack; by default the one used in the attacker's training.
+      mass_mode: ``reference`` (shift only masses) or ``consistent`` (also inertias).
+      body_masses: factors on the masses of single bodies, by name; ``shifts`` can do the same.
+      geom_frictions: factors on the friction of single geoms, by name.
+      seed: seed of the evaluation.
+      episode: number of the episode in the evaluation, counted from 0.
+      stochastic: sample the actions of this package's stochastic policies instead of taking their
+        mean.
+      seconds: maximum length of the video; longer episodes continue unseen.
+      size: width and height of each world's picture in pixels, even numbers; by default (640, 480),
+        and half of it for several worlds.
+      fps: frames per second; by default the task's own, one frame per step; at most 25 for images.
+      speed: playback speed relative to simulated time.
+      camera: name of one of the model's cameras; by default a camera that follows the robot.
       overwrite: replace ``out`` if it exists.
       trust_pickle: load files that can run code (Stable-Baselines3).
-      progress: True shows a bar on a terminal and lines elsewhere; or a function that is called
-        now and then with the number of frames made and of all.
+      progress: True shows a progress bar on a terminal and prints lines elsewhere; or a function
+        that is called regularly with the number of frames done and the total.
 
     Returns:
-      The film: its ``path``, and the episodes' ``rows`` of the evaluation's table.
+      The video, with its ``path``, and the episodes as ``rows`` of an evaluation table.
 
     Examples:
       >>> import mixedne
@@ -194,7 +196,7 @@ def watch(
 
 
 def _check_tasks(handles: Sequence[PolicyHandle]) -> None:
-    """Refuse policies of several tasks, whatever task they are to act in."""
+    """Raise if the policies were trained for different tasks, whatever task they act in."""
     known = {full_task_name(handle.task): handle.name for handle in handles if handle.task}
     if len(known) > 1:
         (one, first), (other, second), *_ = known.items()
@@ -204,7 +206,7 @@ def _check_tasks(handles: Sequence[PolicyHandle]) -> None:
 
 
 def _head(task: Task, handle: PolicyHandle, shift: Shift, grid: Grid, layout: Layout) -> list[str]:
-    """What stands above a picture; in a small one what differs comes first."""
+    """The lines of text above a picture; in a small one, what differs comes first."""
     described = how_trained(handle, stochastic=grid.stochastic)
     if layout.rows * layout.columns == 1:
         who = f"{handle.name} ({described})" if described else handle.name
@@ -213,7 +215,7 @@ def _head(task: Task, handle: PolicyHandle, shift: Shift, grid: Grid, layout: La
 
 
 def how_trained(handle: PolicyHandle, *, stochastic: bool) -> str:
-    """What is known of a policy's training, and whether it samples."""
+    """How a policy was trained, as far as known, and whether it samples actions, in words."""
     known = handle.provenance
     delta = f"δ {known['delta']:g}" if known.get("delta") is not None else None
     acting = "sampling" if handle.acting(stochastic=stochastic) == "stochastic" else None
@@ -223,7 +225,7 @@ def how_trained(handle: PolicyHandle, *, stochastic: bool) -> str:
 
 @dataclass(frozen=True)
 class _Pace:
-    """Which steps are seen, and for how long."""
+    """Which steps are shown, and for how long."""
 
     frames_per_second: int
     frames_per_step: Fraction
@@ -238,7 +240,7 @@ class _Pace:
         seconds: float | None,
         limit: int | None = None,
     ) -> "_Pace":
-        """The pace of a video of this task; by default it has ``limit`` frames a second at most."""
+        """The pace of a video of this task; by default with at most ``limit`` frames per second."""
         own = frame_rate(task)
         chosen = min(own, limit or own) if fps is None else whole_number("fps", fps)
         check_number("fps", chosen, at_least=1, at_most=240)
@@ -252,7 +254,7 @@ class _Pace:
 
 
 class _Moment(NamedTuple):
-    """A step of an episode, as it is drawn later."""
+    """A step of an episode, recorded to be drawn later."""
 
     step: int
     total: float  # the return so far
@@ -262,9 +264,9 @@ class _Moment(NamedTuple):
 def _play(
     handles: Sequence[PolicyHandle], task: Task, grid: Grid, cases: Sequence[Case], pace: _Pace
 ) -> tuple[list[list[_Moment]], pl.DataFrame]:
-    """Run the episodes; the frames of each, and their rows of the table.
+    """Run the episodes; return the frames of each, and their rows of the table.
 
-    As in an evaluation, policies from elsewhere run by themselves.
+    As in an evaluation, external policies run in their own chunks.
     """
     ours = [isinstance(handle.act, Policy) for handle in handles]
     groups: dict[tuple[int, bool], list[int]] = {}
@@ -282,7 +284,7 @@ def _play(
                 frames = tiles[places[world]]
                 due = int(worlds.elapsed * pace.frames_per_step) + 1 - len(frames)
                 if ended:
-                    due = max(due, 1)  # the end is seen, also where steps are skipped
+                    due = max(due, 1)  # the end is shown even if steps are skipped
                 due = min(due, pace.max_frames - len(frames))
                 if due > 0:
                     state = worlds.pose(world) if task.has_model else to_png(worlds.picture(world))
@@ -300,13 +302,13 @@ def _compose(
     layout: Layout,
     draw: Callable[[Any], Picture],
 ) -> Iterator[Picture]:
-    """The pictures of a film, one after the other."""
+    """The pictures of a video, one after another."""
     overlay = TextOverlay(layout.tile, 3)
     whole = np.zeros((layout.size[1], layout.size[0], 3), np.uint8)
     for number in range(max(map(len, tiles))):
         for place, (frames, head) in enumerate(zip(tiles, heads, strict=True)):
             if number > len(frames):
-                continue  # it has ended, and is drawn as such
+                continue  # it has ended and was drawn as such
             moment = frames[min(number, len(frames) - 1)]
             ended = "   ended" if number == len(frames) else ""
             counted = f"step {moment.step}   return {moment.total:.1f}{ended}"
@@ -317,7 +319,7 @@ def _compose(
 def _artist(
     task: Task, size: tuple[int, int], camera: str | None, stack: ExitStack
 ) -> Callable[[Any], Picture]:
-    """What makes a picture of a moment's state; ``stack`` closes it."""
+    """A function that draws a moment's state; ``stack`` closes its renderer."""
     if task.has_model:
         renderer = Renderer(task, size, camera)
         stack.callback(renderer.close)

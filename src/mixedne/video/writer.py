@@ -1,8 +1,8 @@
-"""Pictures become a video: text is written into each, and H.264 is made of them one by one.
+"""Write pictures to a video file: draw text into each picture and encode it as H.264.
 
-PyAV does the encoding inside this process: its wheels bring FFmpeg along, so that no program
-has to be found, started or killed. Of the video only what is encoded already is kept, some
-kilobytes a picture, until the caption is known: mp4 files take it before their pictures.
+PyAV encodes inside this process: its wheels include FFmpeg, so that no program has to be found,
+started or killed. Only encoded pictures, some kilobytes each, are kept in memory until the caption
+is known: mp4 files store it before their pictures.
 """
 
 import functools
@@ -26,18 +26,18 @@ class TextOverlay:
     """Lines of text at the top of a picture, on a dark strip."""
 
     def __init__(self, size: tuple[int, int], lines: int) -> None:
-        """For pictures of this (width, height)."""
+        """``size`` is the (width, height) of the pictures."""
         self._width = size[0]
         pixels = max(9, round(min(size[1], 0.75 * size[0]) / 28))
         self._pitch, self._margin = round(1.3 * pixels), round(0.5 * pixels)
         self.height = min(size[1], lines * self._pitch + 2 * self._margin)
-        """Of the strip."""
+        """Height of the strip."""
         font = files("matplotlib") / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf"
         self._font = ImageFont.truetype(str(font), pixels)
         self._fit = functools.lru_cache(maxsize=16)(self._shorten)
 
     def write(self, picture: Picture, lines: Sequence[str]) -> Picture:
-        """The picture with the lines written into it."""
+        """The picture with the lines drawn into it."""
         darkened = np.array(picture)
         darkened[: self.height] //= 3  # a third of the picture's light
         image = Image.fromarray(darkened)
@@ -48,7 +48,7 @@ class TextOverlay:
         return np.asarray(image)
 
     def _shorten(self, line: str) -> str:
-        """The line, readable, with an ellipsis where it is too wide."""
+        """The line as readable text, with an ellipsis if it is too wide."""
         room = self._width - 2 * self._margin
         line = whole = readable(line)[: self._width]
         while line and self._font.getlength(line) > room:
@@ -58,26 +58,26 @@ class TextOverlay:
 
 
 def fitted(picture: Picture, size: tuple[int, int]) -> Picture:
-    """The picture in this (width, height), with black bars where its shape is another."""
+    """The picture scaled to this (width, height), with black bars if its aspect ratio differs."""
     if picture.shape[1::-1] == size:
         return picture
     return np.asarray(ImageOps.pad(Image.fromarray(picture), size))
 
 
 def to_png(picture: Picture) -> bytes:
-    """A picture, packed without loss."""
+    """A picture as PNG bytes."""
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG", compress_level=1)
     return file.getvalue()
 
 
 def from_png(packed: bytes) -> Picture:
-    """The picture that was packed."""
+    """The picture from PNG bytes."""
     return np.asarray(Image.open(io.BytesIO(packed)))
 
 
 class ImageFile:
-    """A WebP or GIF file in the making; it repeats for ever, and holds no caption."""
+    """A WebP or GIF file being written; it loops forever, and has no caption."""
 
     def __init__(self, path: Path, size: tuple[int, int], frames_per_second: int) -> None:
         """``size`` is (width, height)."""
@@ -86,7 +86,7 @@ class ImageFile:
 
     @property
     def frames(self) -> int:
-        """How many pictures there are."""
+        """Number of pictures so far."""
         return len(self._pictures)
 
     def add(self, picture: Picture) -> None:
@@ -99,7 +99,7 @@ class ImageFile:
     def finish(self, title: str, comment: str) -> None:
         """Write the file."""
         first, *others = self._pictures
-        # The last picture stays for a second: then it begins again.
+        # The last picture is shown for a second before the loop restarts.
         milliseconds = [self._milliseconds] * len(others) + [1000]
         first.save(
             self._path,
@@ -111,16 +111,16 @@ class ImageFile:
         )
 
     def close(self) -> None:
-        """Forget the pictures."""
+        """Discard the pictures."""
         self._pictures.clear()
 
 
 class VideoFile:
-    """An mp4 file in the making."""
+    """An mp4 file being written."""
 
     def __init__(self, path: Path, size: tuple[int, int], frames_per_second: int) -> None:
         """``size`` is (width, height), both even."""
-        # With faststart the index comes first: a browser plays before it has the whole file.
+        # With faststart the index comes first, so that browsers can play before the file is loaded.
         self._container = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
         self._stream = self._container.add_stream("libx264", frames_per_second, options=QUALITY)
         self._stream.width, self._stream.height = size

@@ -1,6 +1,6 @@
-"""Trained policies that ship with the package: ``zoo:NAME`` wherever a policy's path may stand.
+"""Trained policies that are included in the package; use ``zoo:NAME`` as the path of a policy.
 
-``zoo.json`` says of each how it was trained and what it scored; ``benchmarks/zoo.py`` made it.
+``zoo.json``, made by ``benchmarks/zoo.py``, has the training and the scores of each.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any
 from mixedne.errors import check_choice
 
 PREFIX = "zoo:"
-"""Of a name that stands for a policy of the zoo."""
+"""Prefix of the name of a policy in the zoo."""
 
 _FOLDER = Path(str(resources.files(__package__)))
 
 
 def zoo() -> dict[str, dict[str, Any]]:
-    """What is known of each policy, by name: training, selection, returns over its mass sweep."""
+    """Training, selection, and returns over the mass sweep of each policy, by name."""
     entries: dict[str, dict[str, Any]] = json.loads((_FOLDER / "zoo.json").read_text("utf-8"))
     return entries
 
@@ -28,7 +28,7 @@ def is_zoo_name(what: str | Path) -> bool:
 
 
 def zoo_entry(name: str | Path) -> tuple[Path, dict[str, Any]]:
-    """The file of the policy ``zoo:NAME``, and what is known of it."""
+    """The file of the policy ``zoo:NAME``, and its entry in ``zoo.json``."""
     entries = zoo()
     name = check_choice("a policy of the zoo", str(name).removeprefix(PREFIX), entries)
     return _FOLDER / f"{name}.json", entries[name]

@@ -1,4 +1,4 @@
-"""All figures of a report, in the paper's form, as vector and as picture files."""
+"""All figures of a report, in the paper's form, as vector and raster files."""
 
 import itertools
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from mixedne.reports.tables import STATISTICS, Report
 
 
 def draw_figures(report: Report, statistic: str = "mean") -> Iterator[Named]:
-    """Every figure but those of the case study, with the name of its files.
+    """Every figure except those of the case study, with the name of its files.
 
-    Learning curves and searches know the mean only, and come with it.
+    Learning curves and searches have only the mean, and are drawn with it.
     """
     check_choice("the statistic", statistic, STATISTICS)
     drawn = [draw_sweeps(report, statistic), draw_heatmaps(report, statistic)]

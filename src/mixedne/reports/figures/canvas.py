@@ -1,4 +1,4 @@
-"""What all figures have in common: the sheet, its title, legend and note, ticks, and files."""
+"""Common parts of all figures: the sheet, its title, legend and note, ticks, and files."""
 
 import itertools
 import textwrap
@@ -20,37 +20,37 @@ from mixedne.reports.style import ACTING, RC, SOLVERS, Style, further_style, sol
 from mixedne.reports.tables import BAND_SEEDS, INTERVALS, STATISTICS
 
 LITERAL: dict[Any, Any] = {**RC, "text.parse_math": False}
-"""A dollar sign in a name is drawn as one, and starts no formula."""
+"""Matplotlib settings with which a dollar sign in a name does not start a formula."""
 
 FORMATS = ("pdf", "png")
 SMALL = 8  # points, of notes and of titles in narrow panels
 TASKS_ON_A_SHEET = 4  # rows that a printed page holds at a readable size
 
 NICE = (1, 0.5, 2, 0.1, 10, 0.25, 4, 0.2, 5, 1.5, 0.75, 3, 0.05, 20, 8, 1.25, 0.01, 100, 0.9, 1.1)
-"""Ticks of axes that hold multiples, the most welcome first."""
+"""Ticks for axes with multiples, in order of preference."""
 
 ROUND = [1, 2, 2.5, 5, 10]
-"""Steps between ticks, times a power of ten."""
+"""Allowed steps between ticks, times a power of ten."""
 
 Named = tuple[str, Figure]
-"""The name that a figure's files get, without suffix, and the figure."""
+"""The name of a figure's files, without suffix, and the figure."""
 
 
 def open_sheet(width: float, height: float, title: str) -> tuple[Figure, SubFigure]:
-    """A figure and the part of it for panels, to be closed with :func:`close_sheet`.
+    """A figure and its part for panels, to be completed with :func:`close_sheet`.
 
-    ``height`` is that of the panels alone, in inches; title, legend and note are added to it.
+    ``height`` is the height of the panels in inches; title, legend and note are added to it.
     """
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(textwrap.fill(title, int(12 * width)), fontsize=10)
-    # Labels of the panels' part and the legend of the whole then do not fall on each other.
+    # This keeps the panels' labels and the figure's legend from overlapping.
     body = figure.subfigures()
     assert isinstance(body, SubFigure)
     return figure, body
 
 
 def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None:
-    """Add the legend, once for all panels, headed by the note."""
+    """Add one legend for all panels, with the note as its title."""
     width, height = figure.get_size_inches()
     words = textwrap.fill(note, int(16 * width))
     longest = max(map(len, legend), default=1)
@@ -68,9 +68,9 @@ def close_sheet(figure: Figure, legend: Mapping[str, Artist], note: str) -> None
 def sheets(
     rows: pl.DataFrame, most: int | None = TASKS_ON_A_SHEET
 ) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """The rows of ``most`` tasks at a time: part of a name, words, rows.
+    """Split rows into sheets of at most ``most`` tasks: part of a file name, words, rows.
 
-    The first sheet has no part of a name, and without rows there is no sheet.
+    The first sheet has an empty part of the name, and without rows there is no sheet.
     """
     tasks = in_order(rows, "task")
     most = most or max(len(tasks), 1)
@@ -81,16 +81,16 @@ def sheets(
 
 
 def say_in(axes: Axes, words: str) -> None:
-    """A panel without data says so."""
-    # Not by taking the ticks away: other panels may share them.
+    """Write a text, e.g. that data are missing, into an empty panel."""
+    # Do not remove the ticks: other panels may share them.
     axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color="0.45")
 
 
 def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.DataFrame]]:
-    """The rows of each way of acting and of scaling masses: parts of a name, words, rows.
+    """Split rows by ``acting`` and ``mass_mode``: parts of a file name, words, rows.
 
-    What all rows share is not named.
+    What all rows have in common is not named.
     """
     told = [name for name in ("acting", "mass_mode") if rows[name].n_unique() > 1]
     for (acting, mode), group in rows.group_by("acting", "mass_mode", maintain_order=True):
@@ -101,15 +101,15 @@ def ways_of_testing(rows: pl.DataFrame) -> Iterator[tuple[list[str], str, pl.Dat
 
 
 def in_order(table: pl.DataFrame, column: str) -> list[Any]:
-    """A column's different values, as they come."""
+    """A column's distinct values, in order of appearance."""
     return table[column].unique(maintain_order=True).to_list()
 
 
 def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]:
-    """The style of every label, given with its solver; solvers in the order of the legend.
+    """The style of every label, given with its solver; solvers are in the order of the legend.
 
     The plain label of a solver, or else its first, gets the solver's own style, and all others
-    one of the further ones.
+    get further styles.
     """
 
     def place(method: tuple[str, str]) -> tuple[int, bool]:
@@ -126,7 +126,7 @@ def solver_styles(methods: Iterable[tuple[str | None, str]]) -> dict[str, Style]
 
 
 def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", statistic: str = "mean") -> str:
-    """What lines and bands are, in words, for rows with the columns over seeds."""
+    """A note on what lines and bands show, for rows with the columns over seeds."""
     few, many = min(rows["seeds"]), max(rows["seeds"])
     is_line = drawn == "Lines"
     if many == 1:
@@ -145,7 +145,7 @@ def seeds_note(rows: pl.DataFrame, drawn: str = "Lines", statistic: str = "mean"
 
 
 def multiples(low: float, high: float, room: int) -> list[float]:
-    """At most about ``room`` welcome multiples in a range, apart on a logarithmic axis."""
+    """At most about ``room`` preferred multiples in a range, spaced out on a logarithmic axis."""
     apart = np.log(high / low) / room * 0.95
     ticks: list[float] = []
     for tick in NICE:
@@ -161,7 +161,7 @@ def evenly(low: float, high: float, room: int) -> list[float]:
 
 
 def save_figure(figure: Figure, path: Path, settings: Mapping[Any, Any] = LITERAL) -> None:
-    """Write a figure; the suffix says the format. The same figure gives the same bytes."""
+    """Write a figure in the format of the suffix. The same figure gives the same bytes."""
     with mpl.rc_context(dict(settings)), write_beside(path) as temporary:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         figure.savefig(temporary, metadata=metadata)

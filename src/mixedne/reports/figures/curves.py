@@ -1,4 +1,4 @@
-"""Panels of curves: a mean and its interval, or single runs, against something along the axis."""
+"""Panels of curves: a mean with its interval, or single runs, against a shift or steps."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,12 @@ RUN = "run"  # the label of single runs; legends do not show it
 REFERENCE = "0.5"  # the grey of curves that are not the runs' own
 
 Kind = Literal["plain", "multiples", "counts", "log counts"]
-"""Of a horizontal axis. Multiples have a logarithmic one, counts are written as 200k."""
+"""Kind of horizontal axis. Multiples have a logarithmic one; counts are written as 200k."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line; ``low`` and ``high`` are empty, or null where there is no interval."""
+    """One line; ``low`` and ``high`` are empty or null if there is no interval."""
 
     x: ArrayLike
     value: ArrayLike
@@ -62,10 +62,10 @@ def curves_by(
     x: str = "x",
     scale: float = 1.0,
 ) -> list[Curve]:
-    """A curve for each name in a column, of rows with the columns value, low, high and seeds.
+    """A curve for each name in a column, from rows with the columns value, low, high and seeds.
 
-    Where there are too few seeds for a band, the runs in ``single`` are drawn instead; curves
-    without any are references.
+    If there are too few seeds for a band, the runs in ``single`` are drawn instead; curves
+    without single runs are references.
     """
     found = []
     for name, style in styles.items():
@@ -97,8 +97,8 @@ def draw_panels(
 ) -> Figure:
     """Panels in rows of at most ``columns``, with one legend for all.
 
-    ``note`` says what lines and bands are, and ``empty`` stands in panels without curves; with
-    ``share_rows`` the panels of a row have one vertical scale.
+    ``note`` explains lines and bands, and ``empty`` is the text in panels without curves; with
+    ``share_rows``, the panels of a row share their vertical scale.
     """
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
@@ -135,7 +135,7 @@ def _draw_panel(axes: Axes, panel: Panel, width: float, empty: str) -> None:
 
 
 def _draw_curve(axes: Axes, it: Curve, kind: str, shift: float) -> None:
-    """Line, band and single runs; markers of neighbouring curves stand at different points."""
+    """Draw line, band and single runs; neighbouring curves have markers at different points."""
     x, value, low, high = _shown(it, kind)
     style, label = _style(it), it.style.label
     color = style["color"]
@@ -148,7 +148,7 @@ def _draw_curve(axes: Axes, it: Curve, kind: str, shift: float) -> None:
 
 
 def _marked(x: NDArray[np.float64], shift: float) -> list[int]:
-    """Points that get a marker: all of a dozen, else some, evenly along the axis."""
+    """Points that get a marker: all of up to twelve, otherwise some, evenly along the axis."""
     gap = (x[-1] - x[0]) / 8 if len(x) else 0.0
     if len(x) <= 12 or not gap > 0:  # a run that has not moved yet
         return list(range(len(x)))
@@ -166,7 +166,7 @@ def _style(it: Curve) -> dict[str, Any]:
 
 
 def _legend(panels: Sequence[Panel]) -> dict[str, Artist]:
-    """Own curves first, then the grey ones, then where training was."""
+    """Own curves first, then the grey ones, then the mark of the training world."""
     curves = [it for panel in panels for it in panel.curves]
     found: dict[str, Artist] = {}
     for it in sorted(curves, key=lambda it: it.is_reference):
@@ -178,7 +178,7 @@ def _legend(panels: Sequence[Panel]) -> dict[str, Artist]:
 
 
 def _shown(it: Curve, kind: str) -> tuple[NDArray[np.float64], ...]:
-    """x, value, low and high; what a logarithmic axis of counts cannot show is left out."""
+    """x, value, low and high, without points that a logarithmic axis of counts cannot show."""
     x = np.asarray(it.x, dtype=float)
     kept = np.isfinite(x) & (x > 0) if kind == "log counts" else np.isfinite(x)
     columns = (np.asarray(each, dtype=float) for each in (x, it.value, it.low, it.high))

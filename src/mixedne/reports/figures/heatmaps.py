@@ -1,4 +1,4 @@
-"""Coloured cells: return against two crossed shifts, and what hyperparameter searches found."""
+"""Heatmaps: return against two shifts, and the results of hyperparameter searches."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from mixedne.shifts import Axis
 RETURNS = "cividis"  # from dark to light: the same to the colour-blind, and in grey
 DIFFERENCES = "PuOr"  # orange below zero, purple above; told apart by the colour-blind
 
-# What shows through where there is no number.
+# The background of cells without a number.
 NO_NUMBER: dict[str, Any] = {"facecolor": "0.88", "edgecolor": "0.55", "hatch": "//////", "lw": 0.0}
 
 NOMINAL_MARK: dict[str, Any] = {
@@ -33,27 +33,27 @@ NOMINAL_MARK: dict[str, Any] = {
 }  # fmt: skip
 
 BELOW_MARK: dict[str, Any] = {"marker": ".", "color": "black", "markersize": 2.5, "linewidth": 0}
-"""In cells where the baseline is better: the two sides of the scale differ in grey as well."""
+"""Mark of cells where the baseline is better, so that they differ in greyscale as well."""
 
 MARKS: dict[str, dict[str, Any]] = {
     "chosen": {"edgecolor": "#D55E00", "linewidth": 2.6, "linestyle": "-", "fill": False},
     "paper": {"edgecolor": "black", "linewidth": 1.6, "linestyle": (0, (3, 1.5)), "fill": False},
 }
-"""The frame around a cell of a search, by the column that says it."""
+"""Frames around cells of a search, by the column that selects them."""
 
 RETURN = "return in the task itself"
 Numbers = Sequence[float]
 
 
 def cells(rows: pl.DataFrame, xs: Numbers, ys: Numbers) -> np.ma.MaskedArray:
-    """Every row's value at its place among ``xs`` and ``ys``, which are sorted."""
+    """A table of the rows' values at their positions in ``xs`` and ``ys``, which are sorted."""
     values = np.full((len(ys), len(xs)), np.nan)
     values[np.searchsorted(ys, rows["y"]), np.searchsorted(xs, rows["x"])] = rows["value"]
     return np.ma.masked_invalid(values)
 
 
 def color_scale(tables: Sequence[np.ma.MaskedArray], *, around_zero: bool = False) -> Normalize:
-    """From the lowest to the highest number, or as far below zero as above."""
+    """A colour scale from the lowest to the highest number, or symmetric around zero."""
     numbers = np.concatenate([np.empty(0), *map(np.ma.compressed, tables)])
     low, high = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
     if around_zero:
@@ -71,7 +71,7 @@ def draw_cells(
     colors: str = RETURNS,
     most: int = 7,
 ) -> QuadMesh:
-    """Colour cells of one size; what has no number is hatched. ``most`` ticks name the values."""
+    """Draw cells of equal size; those without a number are hatched. Has at most ``most`` ticks."""
     axes.patch.set(**NO_NUMBER)
     corners = (np.arange(len(each) + 1) - 0.5 for each in (xs, ys))
     mesh = axes.pcolormesh(
@@ -84,7 +84,7 @@ def draw_cells(
 
 
 def _ticks(among: Numbers, most: int) -> tuple[list[float], list[str]]:
-    """Places and words: of every value, or of round ones where there are many."""
+    """Positions and labels of ticks: of every value, or of round ones if there are many."""
     if len(among) <= most:
         return list(range(len(among))), [f"{value:.3g}" for value in among]
     low, high = among[0], among[-1]
@@ -94,7 +94,7 @@ def _ticks(among: Numbers, most: int) -> tuple[list[float], list[str]]:
 
 
 def _place(value: float, among: Numbers) -> float:
-    """Where a value lies in units of cells."""
+    """The position of a value in units of cells."""
     return float(np.interp(value, among, range(len(among))))
 
 
@@ -176,7 +176,7 @@ def _draw_row(
 
 
 def _legend(rows: pl.DataFrame, panels: Sequence[Axes], below: str) -> Mapping[str, Artist]:
-    """Of the marks that are there."""
+    """The legend of the marks that are used."""
     marks = {it.get_label() for axes in panels for it in axes.lines if np.size(it.get_xdata())}
     meshes = [it for axes in panels for it in axes.collections if isinstance(it, QuadMesh)]
     found: dict[str, Artist] = {}
@@ -199,7 +199,7 @@ def draw_searches(report: Report) -> Iterator[Named]:
 
 
 def _order(panel: tuple[tuple[Any, ...], pl.DataFrame]) -> tuple[Any, ...]:
-    """By which panels are sorted."""
+    """Sort key of panels."""
     (agent, delta, solver, fixed, *_), _ = panel
     order = [*style.SOLVERS, None, solver]
     return str(agent), -(delta or 0.0), order.index(solver), str(fixed)
@@ -234,7 +234,7 @@ def _draw_search(rows: pl.DataFrame, title: str) -> Figure:
 
 
 def _draw_panel(axes: Axes, rows: pl.DataFrame, norm: Normalize) -> QuadMesh:
-    """Two settings crossed, or a strip of one; numbers are dark on light and light on dark."""
+    """Draw cells of two settings, or a strip of one; numbers are dark on light or light on dark."""
     setting_x, setting_y = rows["setting_x"][0], rows["setting_y"][0]
     rows = rows.with_columns(pl.col("y").fill_null(0.0))
     xs, ys = (sorted(rows[name].unique()) for name in ("x", "y"))
@@ -260,7 +260,7 @@ def _draw_panel(axes: Axes, rows: pl.DataFrame, norm: Normalize) -> QuadMesh:
 
 
 def _draw_line(axes: Axes, rows: pl.DataFrame) -> None:
-    """Many values of one setting: a curve, with frames around the points that stand out."""
+    """Draw a curve for many values of one setting, with frames around the marked points."""
     rows = rows.sort("x")
     x, setting = rows["x"].to_numpy(), rows["setting_x"][0]
     axes.plot(x, rows["value"], color="0.35", marker=".", markersize=4, linewidth=1.2)

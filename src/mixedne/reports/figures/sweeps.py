@@ -1,9 +1,9 @@
-"""Return against one shift, in the forms of the paper's figures, and while training.
+"""Return against one shift, in the form of the paper's figures, and during training.
 
-- one agent and δ, a panel a task: DDPG's figures, and VPG's;
+- one agent and δ, one panel per task: DDPG's figures, and VPG's;
 - one agent, tasks × δ: TD3's figures;
-- agents with one another: TD3 against SAC;
-- one-player MixedNE-LD beside the two-player baselines: the introduction's third claim;
+- comparison of agents: TD3 against SAC;
+- one-player MixedNE-LD next to the two-player baselines: the introduction's third claim;
 - learning curves, against environment steps, inner updates and time.
 """
 
@@ -28,7 +28,7 @@ CURVE = "curve"  # the column with a row's name in the legend
 
 @dataclass(frozen=True)
 class Choice:
-    """Rows that make a figure, on each axis."""
+    """The rows of a figure, for each axis."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ def draw_sweeps(report: Report, statistic: str) -> Iterator[Named]:
 
 
 def _choices(rows: pl.DataFrame) -> Iterator[Choice]:
-    """Solvers side by side, at one δ and at all; agents; and one player beside two."""
+    """Comparisons of solvers, at one δ and at all; of agents; and of one player with two."""
     named = rows.with_columns(pl.col("label").alias(CURVE))
     for (agent, delta), own in named.group_by("agent", "delta", maintain_order=True):
         name = f"sweep-{style.method_name(agent, delta)}"
@@ -68,7 +68,7 @@ def _choices(rows: pl.DataFrame) -> Iterator[Choice]:
 
 
 def _agents_compared(rows: pl.DataFrame) -> Iterator[Choice]:
-    """Every agent by MixedNE-LD, if it has it, and agents without a solver, which know no δ."""
+    """Every agent with MixedNE-LD, if available, and agents without a solver, which have no δ."""
     sampled = (pl.col("solver") == "mixedne-ld").fill_null(False)
     best = rows.filter(sampled | ~sampled.any().over("agent"))
     alone, played = best.filter(pl.col("solver").is_null()), best.drop_nulls("solver")
@@ -88,7 +88,7 @@ def _with_agent(method: Mapping[str, Any]) -> str:
 
 
 def _one_player(rows: pl.DataFrame) -> Iterator[Choice]:
-    """MixedNE-LD without an adversary beside the baselines with one."""
+    """MixedNE-LD without an adversary next to the baselines with one."""
     alone = (pl.col("solver") == "mixedne-ld") & (pl.col("delta") == 0)
     robust = pl.col("solver").is_in(["gad", "extra-adam"]) & (pl.col("delta") == TWO_PLAYER_DELTA)
     two = pl.lit(f", two players (δ = {TWO_PLAYER_DELTA:g})")
@@ -144,7 +144,7 @@ def _draw(
 
 
 def _published(rows: pl.DataFrame, *, with_agent: bool) -> list[Curve]:
-    """Curves of others, in grey, with the marks of their solvers and the name of their source."""
+    """Published curves, in grey, with the markers of their solvers and the name of their source."""
     styles: dict[str, style.Style] = {}
     labels: list[str] = []
     for row in rows.iter_rows(named=True):

@@ -1,8 +1,8 @@
-"""From what runs and studies leave behind to a report's tables.
+"""Compute a report's tables from the files of runs and studies.
 
-``files``       what lies at the paths given
-``methods``     what configurations say: which method, its name, its command
+``files``       finds what there is at the given paths
+``methods``     methods of configurations: their names and commands
 ``numbers``     every run's return at every shift; sweeps, maps and summaries over seeds
-``training``    learning curves and searches; ``published``  curves of others
-``collect``     all of it
+``training``    learning curves and searches; ``published``  published curves
+``collect``     puts all of it together
 """

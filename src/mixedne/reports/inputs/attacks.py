@@ -1,8 +1,8 @@
-"""Who was attacked how: returns without attack, at random, and under the strongest attacker found.
+"""Returns without attack, under a random attacker, and under the strongest attacker found.
 
 An attack is an axis of a table of episodes (``evaluation.attacks``): ``attack[force torso]`` is the
-strongest attacker of that very policy, ``attack[force torso at random]`` draws, and ``attack[force
-torso by 3f2a9c1b]`` is an attacker that was trained against some policy and applied to this one.
+strongest attacker of the policy itself, ``attack[force torso at random]`` is the random one, and
+``attack[force torso by 3f2a9c1b]`` was trained against some policy and applied to this one.
 """
 
 import polars as pl
@@ -23,7 +23,7 @@ _RUN = [*_METHOD, "identity"]
 
 def attack_returns(runs: pl.DataFrame) -> pl.DataFrame:
     """One row for each method, attack and strength: mean returns over its runs."""
-    # Callables do not say how they act.
+    # For callables, ``acting`` is not known.
     tested = runs.filter(pl.col("acting").fill_null("mean") == "mean", mass_mode="reference")
     axes = [axis for axis in shift_axes(tested.columns) if axis.parameter == ATTACK]
     parts = [_under(tested, str(axis), axis.target or "") for axis in axes]
@@ -42,7 +42,7 @@ def attack_returns(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _under(runs: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
-    """The runs under one attack, and nothing else, with its strength and who attacked."""
+    """The runs under one attack and no other shift, with its strength and the attacker."""
     rows = runs.filter(is_nominal(runs.columns, but=[column]), pl.col(column) > 0)
     random = name.endswith(AT_RANDOM)
     return rows.select(

@@ -1,4 +1,4 @@
-"""From paths to a report: everything read once, everything computed, nothing drawn."""
+"""Make a report from paths: everything is read once and computed; nothing is drawn."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ from mixedne.video.captions import read_caption
 
 
 def collect(paths: Sequence[Path], title: str | None = None) -> Report:
-    """All that the results at these paths allow to show."""
+    """A report with everything that the results at these paths allow."""
     inputs = find(paths)
     runs = numbers.read_runs(inputs)
     named = numbers.labels(inputs, runs)
@@ -62,7 +62,7 @@ def collect(paths: Sequence[Path], title: str | None = None) -> Report:
 
 
 def _video(path: Path) -> Video:
-    """A video with what it says of itself; one from elsewhere has its name alone."""
+    """A video with its metadata; one from another program has only its name."""
     caption = read_caption(path)
     if caption is None:
         return Video(path, path.stem)
@@ -71,7 +71,7 @@ def _video(path: Path) -> Video:
 
 
 def _saddle(inputs: Inputs) -> pl.DataFrame | None:
-    """The paths of all case studies; of the same case, the first one's."""
+    """The paths of all case studies; if several have the same case, those of the first."""
     together = None
     for folder, config in inputs.saddles.items():
         place = f"{readable(folder.resolve().name)}/paths.parquet"
@@ -92,7 +92,7 @@ def _saddle(inputs: Inputs) -> pl.DataFrame | None:
 
 
 def _missing(inputs: Inputs, runs: pl.DataFrame) -> Iterator[str]:
-    """One sentence for everything that is not there, or not whole."""
+    """One sentence for each result that is missing or incomplete."""
     yield from dict.fromkeys(inputs.problems)
     for plan in inputs.plans:
         yield from _unfinished(plan)
@@ -108,7 +108,7 @@ def _missing(inputs: Inputs, runs: pl.DataFrame) -> Iterator[str]:
 
 
 def _unfinished(plan: PlanInput) -> Iterator[str]:
-    """How many runs of each method a study lacks: what is there is over those that finished."""
+    """How many runs of each method a study lacks; results cover only finished runs."""
     planned: dict[str, list[bool]] = {}
     for name, config in plan.runs.items():
         agent, solver, delta = (config.get(field) for field in ("agent", "solver", "delta"))
@@ -128,7 +128,7 @@ def _unfinished(plan: PlanInput) -> Iterator[str]:
 
 
 def _doubts(runs: pl.DataFrame) -> Iterator[str]:
-    """What a reader has to know of the rows that are there."""
+    """Caveats about the results that there are."""
     broken = runs.filter(pl.col("invalid") > 0)
     if broken.height:
         yield (
@@ -152,7 +152,7 @@ def _doubts(runs: pl.DataFrame) -> Iterator[str]:
 
 
 def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Provenance:
-    """How the results came about, as far as the files say."""
+    """How the results were made, as far as the files show."""
     configs = inputs.reported.values()
     planned = {name for plan in inputs.plans for name in plan.runs}
     alone = [config for folder, config in inputs.runs.items() if folder.name not in planned]
@@ -178,7 +178,7 @@ def _provenance(inputs: Inputs, runs: pl.DataFrame, paths: Iterable[Path]) -> Pr
 
 
 def _versions(said: Any) -> str | None:
-    """Versions in words; a table has them as a JSON document."""
+    """Versions in words, from the JSON document in a table."""
     try:
         said = parse_json(said) if isinstance(said, str) else said
     except ValueError:

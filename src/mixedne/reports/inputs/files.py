@@ -1,7 +1,7 @@
-"""What there is to report at the paths given: runs, tables, studies, case studies, videos.
+"""Find what there is to report at the given paths: runs, tables, studies, case studies, videos.
 
-Nothing here trusts what it finds: a file that cannot be read, or says what makes no sense, becomes
-a sentence of what is missing, and the rest is reported.
+Files are not trusted: one that cannot be read, or makes no sense, is listed as missing in a
+sentence, and the rest is reported.
 """
 
 import contextlib
@@ -40,10 +40,10 @@ class PlanInput:
 
 @dataclass
 class Inputs:
-    """Everything that lies at the paths."""
+    """Everything found at the paths."""
 
     runs: dict[Path, Document] = field(default_factory=dict)  # by folder, its config.json
-    tables: list[Path] = field(default_factory=list)  # evaluation tables beside the runs' own
+    tables: list[Path] = field(default_factory=list)  # evaluation tables besides the runs' own
     plans: list[PlanInput] = field(default_factory=list)
     saddles: dict[Path, Document] = field(default_factory=dict)  # case studies, as runs
     videos: list[Path] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Inputs:
 
     @contextlib.contextmanager
     def noting(self, sentence: str) -> Iterator[None]:
-        """Whatever a damaged or hostile file does inside becomes this sentence."""
+        """Record this sentence if a damaged or malicious file raises anything inside."""
         try:
             yield
         except (Exception, PanicException):  # polars' panics are no Exceptions
@@ -66,7 +66,7 @@ class Inputs:
 
 
 def find(paths: Iterable[Path]) -> Inputs:
-    """Look at every path; one that holds nothing of the kind is refused."""
+    """Search every path; raises for one without any results."""
     found = Inputs()
     for path in paths:
         try:
@@ -91,7 +91,7 @@ def _find_file(path: Path, found: Inputs) -> bool:
 
 
 def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
-    """A run, a case study, a study, or a folder that holds some of these, or attacks."""
+    """Add a run, a case study, a study, or a folder of these or of attacks."""
     if is_run(path):
         return _find_config(path, found)
     plans = sorted((path / "studies").glob("*.json"))
@@ -115,7 +115,7 @@ def _find_folder(path: Path, found: Inputs, *, below: bool = True) -> bool:
 
 
 def _find_config(path: Path, found: Inputs) -> bool:
-    """A folder with a ``config.json``: a run or a case study."""
+    """Add a folder with a ``config.json``: a run or a case study."""
     name = readable(path.resolve().name)
     with found.noting(f"{name} has no whole config.json and is left out."):
         config = read_json(path / "config.json", warn=False)
@@ -154,14 +154,14 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
 
 
 def _is_nominal(grid: Document) -> bool:
-    """Whether a grid, as a plan has it, is the world of training alone."""
+    """Whether a plan's grid is only the nominal world."""
     others = any(grid.get(name) for name in ("shifts", "body_masses", "geom_frictions"))
     nominal = (grid.get(name) in (None, [], [it.nominal]) for name, it in PARAMETERS.items())
     return all(nominal) and not others
 
 
 def read_evaluation(path: Path, inputs: Inputs) -> pl.DataFrame:
-    """The rows of an evaluation table that say which run and world they are of."""
+    """The rows of an evaluation table that identify their run and world."""
     is_run = path.name == "evaluation.parquet" and (path.parent / "finished.json").exists()
     sound = NO_EPISODES
     place = readable(f"{path.resolve().parent.name}/{path.name}")

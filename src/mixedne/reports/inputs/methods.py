@@ -1,8 +1,8 @@
-"""What configurations say: which method they are of, what it is called, what would make it again.
+"""Methods of configurations: their names, and the commands that reproduce them.
 
-A page shows commands beside a button that copies, so no string of a file is shown as it stands:
-a run's command is made anew from a configuration that passes all checks, and in a study's options
-must be known and values plain names.
+A page shows commands next to a copy button, so strings from files are never shown as they are: a
+run's command is rebuilt from a configuration that passes all checks, and a study's command may
+only contain known options and plain names.
 """
 
 import json
@@ -29,32 +29,32 @@ KINDS: dict[str, tuple[type, ...]] = {
     "delta": (int, float, type(None)),
     "seed": (int, type(None)),
 }
-"""The types of the fields that name a method."""
+"""The types of the fields that identify a method."""
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?")
-"""Of tasks, studies and choices. A task as ``module:Id`` is none: it would import the module."""
+"""Plain names of tasks, studies and choices; not ``module:Id``, which would import the module."""
 
 STUDY_OPTIONS = ("tasks", "agents", "solvers", "seeds", "steps")
-"""Options of ``mixedne study`` that change which runs it has."""
+"""Options of ``mixedne study`` that affect which runs it has."""
 
 
 def is_sensible(config: Config) -> bool:
-    """Whether the fields that name a method are of the types that they should be."""
+    """Whether the fields that identify a method have the right types."""
     return all(type(config.get(name)) in kinds for name, kinds in KINDS.items())
 
 
 def identity(config: Config) -> str:
-    """The same text for two configurations of the same run."""
+    """A text that is the same for two configurations of the same run."""
     return json.dumps({**settings(config), "seed": config.get("seed")}, sort_keys=True)
 
 
 def case_of(config: Config) -> Case:
-    """What the columns say of a configuration."""
+    """The values of a configuration in the columns of a method."""
     return tuple(config.get(name) for name in CHOICES)
 
 
 def by_case(configs: Mapping[str, Config]) -> dict[Case, dict[str, Config]]:
-    """Named configurations with those that agree with them in the columns."""
+    """Named configurations, grouped by their values in the columns of a method."""
     cases: dict[Case, dict[str, Config]] = defaultdict(dict)
     for name, config in configs.items():
         cases[case_of(config)][name] = config
@@ -62,15 +62,15 @@ def by_case(configs: Mapping[str, Config]) -> dict[Case, dict[str, Config]]:
 
 
 def differing_settings(configs: Mapping[str, Config]) -> list[str]:
-    """The settings without a column of their own in which configurations of one case differ."""
+    """The settings without their own column in which configurations of one case differ."""
     return [name for name in differing(configs.values()) if name not in CHOICES]
 
 
 def labels(configs: Mapping[str, Config]) -> dict[str, str]:
-    """A label for each configuration: solver, and what tells it from others of its agent and δ.
+    """A label for each configuration: the solver, and how it differs from others with its agent, δ.
 
     A setting in which the runs on one task differ is named on all tasks, so that a method has one
-    name. A policy from elsewhere, of which the agent is not known, goes by its own name.
+    name. An external policy, whose agent is not known, is labelled with its own name.
     """
     presets: dict[Any, set[Any]] = defaultdict(set)
     differ: dict[Case, dict[str, None]] = defaultdict(dict)
@@ -100,7 +100,7 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
 
 
 def train_commands(configs: Iterable[Config]) -> list[str]:
-    """One command for runs that differ in their seed alone, with the first of their seeds."""
+    """One command for runs that differ only in their seed, with the first of their seeds."""
     seeds: dict[str, list[int]] = defaultdict(list)
     for config in configs:
         with suppress(ValueError, KeyError, TypeError, AttributeError):
@@ -115,7 +115,7 @@ def train_commands(configs: Iterable[Config]) -> list[str]:
 
 
 def study_command(plan: Config, folder: Path) -> str | None:
-    """The command of a study, to go on in its folder; None if its plan has none that is plain."""
+    """The command that continues a study in its folder; None if its plan has no safe command."""
     try:
         _, _, study, *said = shlex.split(plan["command"])
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -1,8 +1,8 @@
-"""Every run's return at every shift, and the numbers of a report that come from it.
+"""Every run's return at every shift, and the numbers of a report that are computed from it.
 
-Runs are the independent repetitions: each number is a mean over runs with its interval. What
-holds of :mod:`mixedne.evaluation.statistics` holds here, but for partial results: a report draws
-what there is, and sums up what most runs of a task and agent were tried with.
+Runs are independent repetitions: each number is a mean over runs with its interval. The rules are
+those of :mod:`mixedne.evaluation.statistics`, except for partial results: a report draws what there
+is, and summarises over the shifts that most runs of a task and agent have.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from mixedne.reports.tables import BAND_SEEDS, MAPS, METHOD, STATISTICS, SUMMARY
 from mixedne.shifts import Axis, is_nominal, shift_axes
 
 GROUP = ("task", "agent", "axis", "acting", "mass_mode")
-"""Runs are compared within these, on the same shifts."""
+"""Runs are compared within groups of these columns, on the same shifts."""
 
 BASELINE = "gad"
 
@@ -36,7 +36,7 @@ _KEY = [*METHOD, "formulation", "preset", "axis", "statistic"]
 def read_runs(inputs: Inputs) -> pl.DataFrame:
     """One row per run and shift, without the runs that searches compare; none counts twice.
 
-    ``mean``, ``worst`` and ``cvar`` are of its episodes, and NaN if one of them is invalid.
+    ``mean``, ``worst`` and ``cvar`` are over its episodes, and NaN if one of them is invalid.
     """
     tables: list[pl.DataFrame] = []
     identities: dict[str, str] = {}  # of policies that lie in run folders
@@ -57,7 +57,7 @@ def read_runs(inputs: Inputs) -> pl.DataFrame:
     runs = runs.unique(place, keep="first", maintain_order=True)
     named = labels(inputs, runs)
     words = pl.Series("label", [named[each] for each in runs["identity"]], pl.String)
-    # Seeds are the repetitions: of several runs of one method with the same, the first counts.
+    # Seeds are repetitions: of several runs of one method with the same seed, the first counts.
     method = [*statistics.TASK, "agent", "label", "delta", "train_seed"]
     is_first = pl.col("identity") == pl.col("identity").first().over(method)
     known = pl.col("agent").is_not_null() & pl.col("train_seed").is_not_null()
@@ -66,7 +66,7 @@ def read_runs(inputs: Inputs) -> pl.DataFrame:
 
 
 def labels(inputs: Inputs, runs: pl.DataFrame) -> dict[str, str]:
-    """A label for every run, by identity: those with a folder, and those in tables alone."""
+    """A label for every run, by identity: those with a folder, and those only in tables."""
     configs = {methods.identity(config): config for config in inputs.reported.values()}
     for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
         known = {name: row[name] for name in (*CHOICES, "run", "steps")}
@@ -82,7 +82,7 @@ def _means(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _identities(means: pl.DataFrame, identities: Mapping[str, str], inputs: Inputs) -> pl.Series:
-    """Which run each row of a table is of: known by its policy, or by the name of its folder."""
+    """The run of each row of a table, identified by its policy, or by the name of its folder."""
     times = Counter(folder.name for folder in inputs.runs)
     configs = {it.name: config for it, config in inputs.runs.items() if times[it.name] == 1}
 
@@ -99,7 +99,7 @@ def _identities(means: pl.DataFrame, identities: Mapping[str, str], inputs: Inpu
 
 
 def _keep(runs: pl.DataFrame, own: pl.Expr, inputs: Inputs, sentence: str) -> pl.DataFrame:
-    """The rows that count; the runs of the others are named in a sentence."""
+    """The rows that are kept; the runs of the others are listed in a sentence."""
     names = list_words(runs.filter(~own)["run"])
     if names:
         inputs.problems.append(sentence.format(names))
@@ -120,7 +120,7 @@ def single_runs(frame: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
 
 
 def sweeps(runs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return against one shift, where a task was tried with several values; and single runs."""
+    """Return against one shift, if a task was evaluated at several values; and single runs."""
     long = _long(_all_sweeps(runs), "axis", "x")
     means = values_over_seeds(long, [*METHOD, "axis", "x", "statistic"])
     single = single_runs(long, [*METHOD, "axis", "statistic"])
@@ -138,8 +138,8 @@ def _all_sweeps(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def maps(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return against two shifts, where a task was tried with values of both at once."""
-    # As in the paper, factors run up and probabilities along.
+    """Return against two shifts, if a task was evaluated at combinations of both."""
+    # As in the paper, factors are on the vertical axis and probabilities on the horizontal one.
     axes = sorted(shift_axes(runs.columns), key=lambda axis: axis.entry.log_axis)
     crossed = pl.concat(_crossed(runs, x, y) for x, y in combinations(axes, 2))
     places = ("axis_x", "axis_y", "x", "y")
@@ -148,7 +148,7 @@ def maps(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _crossed(runs: pl.DataFrame, axis_x: Axis, axis_y: Axis) -> pl.DataFrame:
-    """The rows at the values of two axes that were tried together, and at the nominal ones."""
+    """The rows at the values of two axes that were combined, and at the nominal ones."""
     axes = {"x": axis_x, "y": axis_y}
     rows = runs.filter(is_nominal(runs.columns, but=map(str, axes.values()))).with_columns(
         *(pl.lit(str(axis)).alias(f"axis_{name}") for name, axis in axes.items()),
@@ -170,7 +170,7 @@ def _long(rows: pl.DataFrame, *places: str) -> pl.DataFrame:
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
-    """One number a method and sweep, with its comparison to the baseline of its agent and δ."""
+    """One number per method and sweep, compared with the baseline of its agent and δ."""
     rows = _all_sweeps(runs)
     rows = rows.join(common_shifts(rows), on=[*_RUN, "x"], how="semi", nulls_equal=True)
     if rows.is_empty():
@@ -196,9 +196,9 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
-    """The runs that are summed up, and on which shifts: those that most runs have.
+    """The rows to summarise: the runs that have the grid of shifts that most runs have.
 
-    Of several such grids the largest counts. Runs that lack some of its shifts are left out.
+    Of several such grids, the largest is used. Runs that lack some of its shifts are left out.
     """
     size = pl.col("grid").list.len()
     grids = rows.group_by(_RUN, maintain_order=True).agg(pl.col("x").unique().sort().alias("grid"))
@@ -212,7 +212,7 @@ def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
-    """Task, axis and the runs that the summary leaves out, because they lack some shifts."""
+    """Task, axis, and the runs that the summary leaves out because they lack some shifts."""
     rows = _all_sweeps(runs)
     left = rows.join(common_shifts(rows), on=_RUN, how="anti", nulls_equal=True)
     for (task, axis), own in left.group_by("task", "axis", maintain_order=True):
@@ -222,14 +222,14 @@ def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
 def _pairs(table: pl.DataFrame) -> pl.DataFrame:
     """Every method with its baseline: GAD of the same agent, δ, formulation and preset.
 
-    Of several, that with the same settings, or else the first.
+    Of several, it is the one with the same settings, or else the first.
     """
     family = [name for name in _KEY if name not in ("solver", "label")]
     theirs = {"label": "baseline", "low": "its_low", "high": "its_high", "scores": "its_scores"}
     baselines = table.filter(solver=BASELINE).select(*family, *theirs).rename(theirs)
     others = table.with_row_index("place").filter(pl.col("solver").ne_missing(BASELINE))
     both = others.join(baselines, on=family, nulls_equal=True, maintain_order="left_right")
-    # What a label says beside the solver.
+    # The part of a label after the solver.
     own, its = (pl.col(name).str.extract("(?s), (.*)") for name in ("label", "baseline"))
     both = both.sort("place", own.ne_missing(its), maintain_order=True)
     known = (pl.col("low") + pl.col("its_low")).is_not_nan()

@@ -1,8 +1,8 @@
-"""Curves that others published, to lay under one's own: return against mass and friction.
+"""Published curves of return against mass and friction, to be shown with one's own.
 
-The numbers come with the package, in ``published_data``; its README says what was measured, by
-whom and how, and what to mind when comparing. They are of Gym's v2 tasks, which no longer exist,
-and are shown with today's v4 and v5 tasks of the same names.
+The numbers are included in the package, in ``published_data``; its README says what was measured,
+by whom and how, and what to consider when comparing. They are for Gym's v2 tasks, which no longer
+exist, and are shown with today's v4 and v5 tasks of the same names.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,13 +21,13 @@ SOURCES = {
     "action_robust_rl.csv": ("Tessler et al. 2019", "seed"),
     "authors_td3_sac.csv": ("the paper's authors", "run"),
 }
-"""By file: whom the numbers are from, and what they call one training."""
+"""By file, the source of the numbers, and its word for one training run."""
 
 _CURVE = ["task", "agent", "solver", "delta", "axis"]
 
 
 def published(tasks: Iterable[str]) -> pl.DataFrame:
-    """The curves for some tasks, named as ``HalfCheetah-v5``; of schema :data:`PUBLISHED`."""
+    """The curves for tasks, with names like ``HalfCheetah-v5``; the schema is :data:`PUBLISHED`."""
     runs = {file: _read(file) for file in SOURCES}
     names = [(task, *task.rpartition("-")[::2]) for task in dict.fromkeys(tasks)]
     rows = [
@@ -54,7 +54,7 @@ def _curves(table: pl.DataFrame, who: str, training: str) -> Iterator[dict[str, 
     by_factor = (point for own in by_curve for point in own.group_by("x", maintain_order=True))
     for (x,), runs in by_factor:
         curve = runs.row(0, named=True)
-        # Plain DDPG has no solver worth the name: one player, by gradient steps.
+        # Plain DDPG has no solver in our sense: one player, with gradient steps.
         is_plain = curve["agent"] == "ddpg" and curve["delta"] == 0
         words = solver_words(curve["solver"], curve["agent"])
         trainings = f"{runs.height} {training}{'s' if runs.height > 1 else ''}"

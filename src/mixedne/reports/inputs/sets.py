@@ -1,8 +1,8 @@
-"""Scores on uncertainty sets, as papers report them, beside those that others published.
+"""Scores on uncertainty sets, as papers report them, next to published ones.
 
-A table of episodes does not say of which set its points are, so that is found again: the points of
-a run are those of a set that ships if they are its grid, with any number of points. The numbers of
-others come with the package, in ``published_data``; its README says what to mind.
+A table of episodes does not store which set was used, so it is inferred: a run was evaluated on an
+included set if its points are the set's grid, with any number of points. Published numbers are
+included in the package, in ``published_data``; its README says what to consider.
 """
 
 import json
@@ -33,9 +33,9 @@ _METHOD = ["agent", "solver", "formulation", "delta", "label"]
 
 
 def set_scores(runs: pl.DataFrame) -> pl.DataFrame:
-    """One row for each method on a set in a task, and for each that was published there.
+    """One row per method, set and task, including published methods.
 
-    Runs that act by their mean, with masses in the mode ``reference``, as the sets are meant.
+    It includes runs that act by their mean, with the mass mode ``reference``, as the sets intend.
     """
     tested = runs.filter(acting="mean", mass_mode="reference")
     rows = [
@@ -70,7 +70,7 @@ def _of_set(runs: pl.DataFrame, found: UncertaintySet, task: str) -> Iterator[di
 
 
 def _on_grid(runs: pl.DataFrame, found: UncertaintySet, task: str) -> tuple[pl.DataFrame, int]:
-    """The rows of runs that have a whole grid of the set, and nothing else shifted; its size."""
+    """The rows of runs with a complete grid of the set and no other shift; and the grid's size."""
     none = runs.clear(), 0
     try:
         part = found.of(task)
@@ -102,7 +102,7 @@ def _is_plain(identity: str) -> bool:
 
 
 def _references(means: pl.DataFrame, measure: str) -> tuple[float, float] | None:
-    """What one's own TD3 and M2TD3 reach, both by plain gradient steps if there are such."""
+    """The scores of one's own TD3 and M2TD3, both with plain gradient steps if available."""
     td3 = means.filter(agent="td3").sort(pl.col("solver") != "gad", maintain_order=True)
     kinds = td3.filter(plain=True, delta=0.0), td3.filter(formulation="m2td3")
     numbers = [kind[measure][0] for kind in kinds if kind.height]

@@ -1,4 +1,4 @@
-"""Learning curves, from the lines that runs write while they train; and what searches found."""
+"""Learning curves, from the metrics of runs; and the results of searches."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ from mixedne.reports.inputs.numbers import single_runs, values_over_seeds
 from mixedne.reports.tables import LEARNING, LEARNING_RUNS, OVER_SEEDS, SEARCHES, TRAINED
 from mixedne.shifts import is_nominal
 
-POINTS = 60  # training returns are averaged into at most so many stretches of equal length
+POINTS = 60  # maximum number of equal parts over which training returns are averaged
 
 _NUMBERS = ("step", "updates", "samples", "inner_steps", "seconds", "return_mean", "mass", "rho")
 
@@ -55,7 +55,7 @@ def learning(inputs: Inputs, labels: Mapping[str, str]) -> tuple[pl.DataFrame, p
 
 
 def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
-    """One run's returns, evaluated in the nominal world and while training, a step once."""
+    """One run's returns, from evaluations in the nominal world and from training, once per step."""
     schema = {"kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
     table = pl.DataFrame(lines, schema=schema)
     training = table.filter(kind="training")
@@ -64,7 +64,7 @@ def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
     counted = training.select("step", "samples").drop_nulls()  # VPG's steps take many samples
 
     def spent(source: str, frame: pl.DataFrame) -> pl.DataFrame:
-        """Put what had been spent by each step beside it; VPG's steps become samples."""
+        """Add the updates and time spent by each step; VPG's steps are converted to samples."""
         at = frame["step"].to_numpy()
         sampled = np.interp(at, counted["step"], counted["samples"]) if len(counted) else at
         known: dict[str, Any] = {
@@ -85,9 +85,9 @@ def _points(lines: list[dict[str, Any]], planned: Any) -> pl.DataFrame:
 
 
 def _stretches(training: pl.DataFrame, planned: Any) -> pl.DataFrame:
-    """Means over stretches of the run as it was planned, each at its end.
+    """Means over equal parts of the planned run, each placed at its end.
 
-    So runs of a method that are not equally far have their points at the same steps.
+    So unfinished runs of a method have their points at the same steps.
     """
     if training.is_empty():
         return training
@@ -99,7 +99,7 @@ def _stretches(training: pl.DataFrame, planned: Any) -> pl.DataFrame:
 
 
 def _lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run's metrics, numbers and kind alone."""
+    """The lines of a run's metrics, with only numbers and the kind."""
     for said in read_metrics(folder):
         numbers = {name: _number(said.get(name)) for name in _NUMBERS}
         if numbers["step"] is not None:
@@ -107,7 +107,7 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _number(value: Any) -> float | None:
-    """A number that a counter or a return can be; larger ones and NaN are taken for damage."""
+    """A plausible counter or return; larger numbers and NaN are treated as damage."""
     return float(value) if type(value) in (int, float) and abs(value) < 2.0**53 else None
 
 
@@ -120,7 +120,7 @@ def searches(inputs: Inputs) -> pl.DataFrame:
 
 
 def _tried(plan: PlanInput, inputs: Inputs) -> Iterator[dict[str, Any]]:
-    """The runs of a search that have a return, and where they stand on its map."""
+    """The runs of a search that have a return, with their positions on its map."""
     for case, alike in methods.by_case(plan.runs).items():
         differ = methods.differing_settings(alike)
         searched = [name for name in differ if all(name in config for config in alike.values())]
@@ -134,7 +134,7 @@ def _tried(plan: PlanInput, inputs: Inputs) -> Iterator[dict[str, Any]]:
 
 
 def _place(config: Config, searched: list[str], choice: Config) -> dict[str, Any]:
-    """Where a configuration stands on the map."""
+    """The position of a configuration on the map."""
     numbers = [name for name in searched if type(config[name]) in (int, float)]
     along, upwards = ("sigma", "eta", *numbers), ("sigma0", "eta", "inner_steps")
     across = next((name for name in along if name in numbers), None)
@@ -158,7 +158,7 @@ def _place(config: Config, searched: list[str], choice: Config) -> dict[str, Any
 
 
 def _nominal_return(plan: PlanInput, run: str, inputs: Inputs) -> float | None:
-    """The number that the search chose by: of the episodes that its plan has, and no others."""
+    """The number that the search selects by: the mean over the episodes of its plan only."""
     table = read_evaluation(plan.folder / "runs" / run / "evaluation.parquet", inputs)
     seeds = next(map(_episode_seeds, plan.evaluations[run]), None)
     found = nominal_returns(table, ["run"], seeds)
@@ -168,7 +168,7 @@ def _nominal_return(plan: PlanInput, run: str, inputs: Inputs) -> float | None:
 
 
 def _episode_seeds(grid: Config) -> list[int] | None:
-    """The seeds of a grid's episodes; None where a plan does not say them, or absurdly many."""
+    """The seeds of a grid's episodes; None if a plan does not have them, or absurdly many."""
     seed, episodes = grid.get("seed"), grid.get("episodes")
     if type(seed) is not int or type(episodes) is not int or seed < 0 or episodes > 100_000:
         return None

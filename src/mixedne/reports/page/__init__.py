@@ -1,7 +1,7 @@
-"""The report as one HTML file that shows everything, without a network.
+"""The report as one HTML file that works offline.
 
-Tables travel in the page as compressed JSON; the scripts in ``parts`` draw what is selected.
-Only these scripts may run: the page's security policy names them by their SHA-256.
+Tables are embedded in the page as compressed JSON; the scripts in ``parts`` draw what is selected.
+Only these scripts may run: the page's content security policy lists them by their SHA-256.
 """
 
 import base64
@@ -36,14 +36,14 @@ SCRIPTS = tuple(
         *("videos", "provenance", "main"),
     )
 )
-"""Joined in this order."""
+"""Scripts of the page, joined in this order."""
 
 STYLES = ("page.css", "sections.css", "media.css")  # later ones may overrule earlier ones
 VIDEO_BYTES = 3_800_000  # of videos that are put into the page; further ones are only named
 PAGE_BYTES = 9_500_000  # the table of single runs is left out of a page larger than that
 
 
-VALUES, POINTS = 160, 320  # at most so many steps of the case study's values, points of a path
+VALUES, POINTS = 160, 320  # maximum numbers of steps of the case study's values, points of a path
 BAND = {"middle": 0.5, "low": 0.05, "high": 0.95}  # quantiles over seeds
 
 
@@ -82,7 +82,7 @@ def render(report: Report) -> str:
 
 
 def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
-    """Words, styles and counts: all that is no table."""
+    """Words, styles and counts: everything except tables."""
     return {
         "title": report.title,
         "counts": dict(report.counts),
@@ -112,7 +112,7 @@ def _meta(report: Report, embedded: list[Video]) -> dict[str, Any]:
 
 
 def pack(table: pl.DataFrame) -> str:
-    """A table as column-wise JSON, compressed, in letters that HTML does not interpret."""
+    """A table as column-wise JSON, compressed, in characters that HTML does not interpret."""
     content = {"rows": table.height, "columns": {x.name: _column(x) for x in table}}
     return _base64(zlib.compress(_json(content).encode(), 9))
 
@@ -122,7 +122,7 @@ def _json(content: Any) -> str:
 
 
 def _column(column: pl.Series) -> Any:
-    """Strings as places in a list of words, -1 for null; numbers as they are."""
+    """Strings as indices into a list of words, -1 for null; numbers as they are."""
     if column.dtype == pl.String:
         words = column.drop_nulls().unique(maintain_order=True).to_list()
         place = {word: code for code, word in enumerate(words)}
@@ -133,18 +133,18 @@ def _column(column: pl.Series) -> Any:
 
 
 def _shortened(number: float) -> float | str:
-    """A number with few digits; one that JSON cannot hold as JavaScript's word for it."""
+    """A number with few digits; NaN and ±∞ as JavaScript's words for them."""
     return float(f"{number:.7g}") if math.isfinite(number) else json.dumps(number)
 
 
 def inline_json(content: Any) -> str:
-    """JSON that can stand in a script element whatever its strings are."""
+    """JSON that is safe in a script element, whatever its strings are."""
     escapes = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
     return _json(content).translate(escapes)
 
 
 def index(report: Report) -> pl.DataFrame:
-    """Every combination that can be selected, and what kind of result there is for it."""
+    """Every combination that can be selected, with the kind of results that it has."""
     kinds = ("sweep", "sweep", "map", "learning", "search")
     tables = report.sweeps, report.summary, report.maps, report.learning, report.searches
     parts = [
@@ -157,7 +157,7 @@ def index(report: Report) -> pl.DataFrame:
 
 
 def axes(report: Report) -> dict[str, Any]:
-    """What was shifted, in the registry's order, and how it is drawn."""
+    """The axes that were shifted, in the registry's order, and how they are drawn."""
     found = {*report.sweeps["axis"], *report.summary["axis"]}
     found |= {*report.maps["axis_x"], *report.maps["axis_y"]}
     return {
@@ -172,7 +172,7 @@ def axes(report: Report) -> dict[str, Any]:
 
 
 def styles() -> dict[str, Any]:
-    """How curves look: by solver, and further ones for what has none of its own."""
+    """Styles of curves: by solver, and further ones for curves without their own."""
     return {
         "solvers": [
             {"solver": None if solver == "sac" else solver, **in_plotly(look)}
@@ -183,7 +183,7 @@ def styles() -> dict[str, Any]:
 
 
 def in_plotly(look: style.Style) -> dict[str, str]:
-    """Label, colour, dash and symbol in Plotly's words; further lines are lengths of dashes."""
+    """Label, colour, dash and symbol in Plotly's terms; further lines are dash lengths."""
     dash = style.PLOTLY_LINES.get(look.line) or ",".join(f"{2 * it}px" for it in look.line[1])
     named = {"label": look.label} if look.label else {}
     symbol = style.PLOTLY_MARKERS[look.marker]
@@ -218,7 +218,7 @@ def _values(value: NDArray[np.float64]) -> pl.DataFrame:
 
 
 def _within_limit(videos: tuple[Video, ...]) -> list[Video]:
-    """The videos that are put into the page: those that are there, until it would be too large."""
+    """The videos that are embedded in the page, until it would be too large."""
     taken, room = [], VIDEO_BYTES
     for video in videos:
         if video.path.is_file() and video.path.stat().st_size <= room:
@@ -228,7 +228,7 @@ def _within_limit(videos: tuple[Video, ...]) -> list[Video]:
 
 
 def _runs(runs: pl.DataFrame | None, room: int) -> str:
-    """The table of runs as a Parquet file in base64; empty if there is none or no room for it."""
+    """The table of runs as a base64 Parquet file; empty if there is none or no room for it."""
     if runs is None:
         return ""
     buffer = io.BytesIO()
@@ -242,12 +242,12 @@ def _base64(content: bytes) -> str:
 
 
 def _data(name: str, content: str) -> str:
-    """An element that holds text for the scripts and is neither run nor shown."""
+    """An element with text for the scripts, which is neither run nor shown."""
     return f'<script type="text/plain" id="{name}">{content}</script>'
 
 
 def _hash(script: str) -> str:
-    """What the security policy calls a script."""
+    """The hash of a script for the content security policy."""
     return f"'sha256-{_base64(hashlib.sha256(script.encode()).digest())}'"
 
 
