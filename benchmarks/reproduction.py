@@ -179,8 +179,8 @@ def episodes_or_seeds() -> str:
         [
             row["task"],
             row["method"],
-            f"± {row['episodes']:.2g}",
-            "–" if row["seeds"] < FEWEST_SEEDS else f"{row['between']:.3g}",
+            f"± {number(row['episodes'], row['episodes'])}",
+            "–" if row["seeds"] < FEWEST_SEEDS else number(row["between"], row["between"]),
         ]
         for row in ordered(summary)
     ]
