@@ -103,18 +103,17 @@ def found() -> Iterator[tuple[str, str, dict[str, dict[str, Any]]]]:
 
 
 def table() -> str:
-    """Mean returns without attack, at random and under the strongest attacker, and what is left."""
+    """Mean returns without attack, at random and at most, and the share of the first."""
     rows = []
     for task, method, attacks in found():
         none = attacks[ATTACKS[0]]["returns"]["none"]["mean"]
         cells = []
         for on in ATTACKS:
-            random, attacker = (
-                attacks[on]["returns"][who]["mean"] for who in ("random", "attacker")
-            )
-            improving = "*" if attacks[on]["still_improved"] else ""
-            left = f"{attacker / none:.0%}"
-            cells += [number(random, none), f"{number(attacker, none)}{improving} ({left})"]
+            returns, strongest = attacks[on]["returns"], attacks[on]["strongest"]
+            least = returns[strongest]["mean"]
+            mark = "†" if strongest != "attacker" else "*" * bool(attacks[on]["still_improved"])
+            cells.append(number(returns["random"]["mean"], none))
+            cells.append(f"{number(least, none)}{mark} ({least / none:.0%})")
         rows.append([task, method, number(none, none), *cells])
     heads = [f"{on}{who}" for on in ATTACKS for who in (" at random", "")]
     return markdown(["task", "policy", "no attack", *heads], rows)
