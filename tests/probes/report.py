@@ -163,6 +163,7 @@ def _attacks() -> list[dict[str, Any]]:
     return [
         {**own, "method": "TD3, GAD, δ = 0", **none, "random": 790.0, **hit},
         {**own, "method": "mine", "none": 50.0, "attacker": -5.0, "seeds": 1},
+        {**own, "method": "helped", "none": 40.0, "random": 45.0, "attacker": 60.0, "seeds": 1},
         {
             **own,
             "attack": "force torso by 3f2a9c1b",

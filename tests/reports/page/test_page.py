@@ -254,12 +254,13 @@ def test_who_was_attacked_how(view: Opener) -> None:
     opened.show("attacks")
     assert opened.text("#attacks h3") == "Hopper-v5, attack on force torso, strength 3"
     cells = [row.split("\t") for row in opened.page.locator("#attacks tr").all_inner_texts()]
-    hit = ["800 [700, 900]", "790", "200.5 [150, 251]", "25 %", "3"]
+    hit = ["800 [700, 900]", "790", "200.5 [150, 251]", "200.5", "25 %", "3"]
+    assert cells[0][3:5] == ["Trained attacker", "At most"]
     assert cells[1] == ["TD3, GAD, δ = 0", *hit]
-    assert cells[2] == ["mine", "50", "", "−5", "nothing", "1"]
-    assert cells[0][3] == "Strongest found"
-    assert cells[3] == ["Method", "No attack", "This attacker", "Left", "Seeds"]
-    assert cells[4] == ["mine", "50", "40", "80 %", "3"]
+    assert cells[2] == ["mine", "50", "", "−5", "−5", "nothing", "1"]
+    assert cells[3] == ["helped", "40", "45", "60", "40", "100 %", "1"]
+    assert cells[4] == ["Method", "No attack", "This attacker", "Left", "Seeds"]
+    assert cells[5] == ["mine", "50", "40", "80 %", "3"]
 
 
 def test_the_table_says_what_is_told_apart_and_sorts(view: Opener) -> None:
