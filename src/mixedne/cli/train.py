@@ -27,10 +27,7 @@ class Train:
     config: Config
     out: Annotated[
         Path | None,
-        arg(
-            metavar="DIR",
-            help="The run folder; by default a new one in runs/, named after the options.",
-        ),
+        arg(metavar="DIR", help="The run folder; by default runs/NAME, named after the options."),
     ] = None
     resume: Annotated[
         FlagCreatePairsOff[bool],
