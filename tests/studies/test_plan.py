@@ -16,6 +16,7 @@ from mixedne.shifts import Axis
 from mixedne.studies.plan import PlannedRun, expand, group_runs
 from mixedne.studies.spec import find_study, named_studies, parse_study
 from mixedne.training.run import check_compatible
+from mixedne.training.updates import inner_steps
 
 
 def fields(**wishes: Any) -> dict[str, Any]:
@@ -192,8 +193,12 @@ def test_the_study_of_sets_has_every_method_alike() -> None:
         assert (config.agent, config.steps, config.hidden) == ("td3", 300_000, (64, 64))
         assert config.normalise_observations
         assert config.critic_layer_norm
-        assert (config.sigma, config.target_noise) == (0.1, 0.1)
-        assert [(grid.size, grid.episodes) for grid in run.evaluations] == [(100, 5)]
+        # One gradient step a step of the task, whatever the length of the chains.
+        chain = inner_steps(config, np.array([1, 1000]))
+        assert (chain * config.updates == config.collect_steps).all()
+        assert [(grid.size, grid.episodes) for grid in run.evaluations] == [(100, 5), (1, 10)]
+    shared = ("activation", "sigma", "target_noise", "eta", "learning_rate_decay", "output")
+    assert len({tuple(getattr(run.config, name) for name in shared) for run in runs}) == 1
 
 
 def test_small_sac_has_the_size_of_td3() -> None:
