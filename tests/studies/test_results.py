@@ -62,18 +62,22 @@ def test_settings_become_columns(made: tuple[StudyFolder, list[PlannedRun]]) -> 
         results(made[0].path, settings=["etta"])
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("clip_gradient", 0.5), ("critic_hidden", [128, 64]), ("randomise", ["rrls-2d"])],
+)
 def test_a_setting_may_differ_late(
-    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path, name: str, value: object
 ) -> None:
     folder, runs = made
     for number in range(102):
         copy = tmp_path / f"run-{number:03}"
         shutil.copytree(folder.run_folder(runs[1]), copy)
-        changed = {"seed": number, "clip_gradient": 0.5 if number > 100 else None}
+        changed = {"seed": number, name: value if number > 100 else None}
         (copy / "config.json").write_text(json.dumps({**runs[1].fields, **changed}))
         (copy / "finished.json").unlink()
-    table = results(tmp_path, settings=["clip_gradient"])
-    assert set(table["clip_gradient"]) == {None, 0.5}
+    table = results(tmp_path, settings=[name])
+    assert table[name].unique(maintain_order=True).to_list() == [None, value]
 
 
 def test_copies_count_once_and_new_rows_do(

@@ -12,6 +12,8 @@ shifts.
 """
 
 import itertools
+import types
+import typing
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +24,7 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.config import SETTINGS, presets
-from mixedne.config.config import DEFAULTS
+from mixedne.config import SETTINGS, Config, presets
 from mixedne.config.identity import differing, settings_in_words
 from mixedne.errors import InvalidInputError, check_choice, parse_json
 from mixedne.evaluation.grids import episode_seed
@@ -81,8 +82,8 @@ def results(
     for name in settings:
         check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
-    new = {name: DEFAULTS[name] for name in settings if name not in SCHEMA}
-    added = {name: pl.Float64 if x is None else pl.Series([x]).dtype for name, x in new.items()}
+    kinds = typing.get_type_hints(Config)
+    added = {name: _column_type(kinds[name]) for name in settings if name not in SCHEMA}
     known = {"identifier": pl.String, **added}
     tables = [pl.DataFrame(schema={**SCHEMA, **known})]
     for folder in (folder for path in paths for folder in run_folders(Path(path))):
@@ -100,6 +101,16 @@ def results(
     table = concat_tables(tables).select("identifier", pl.exclude("identifier", *added), *added)
     episode = ["identifier", *shift_columns(table.columns), "episode", "episode_seed"]
     return table.unique(episode, keep="first", maintain_order=True)
+
+
+def _column_type(kind: Any) -> Any:
+    """The type of the column for a field of the configuration with this annotation."""
+    parts = [part for part in typing.get_args(kind) if part not in (types.NoneType, ...)]
+    if typing.get_origin(kind) is tuple:
+        return pl.List(_column_type(parts[0]))
+    if parts:
+        return _column_type(parts[0])
+    return {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}[kind]
 
 
 def run_folders(path: Path) -> Iterator[Path]:
