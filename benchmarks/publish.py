@@ -21,6 +21,7 @@ from mixedne.studies.folder import (
     FINISHED,
     StudyFolder,
     mark_finished,
+    plan_text,
     read_config,
     read_finished,
 )
@@ -33,10 +34,7 @@ def publish(source: Path, out: Path, every: int) -> int:
     published = StudyFolder(out)
     published.create()
     for plan in sorted((source / "studies").glob("*.json")):
-        text = plan.read_text()
-        typed = json.dumps(json.loads(text)["command"])  # with a path of this machine
-        text = text.replace(typed, json.dumps(f"mixedne study {plan.stem}"), 1)
-        (published.studies / plan.name).write_text(text)
+        publish_plan(plan, published)
     copied = 0
     for run in sorted((source / "runs").iterdir()):
         made, there = read_finished(run), read_finished(published.runs / run.name)
@@ -47,6 +45,15 @@ def publish(source: Path, out: Path, every: int) -> int:
                 copy_run(run, folder, every)
             copied += 1
     return copied
+
+
+def publish_plan(plan: Path, published: StudyFolder) -> None:
+    """Copy a plan; runs that were published stay in it, because options make a plan shorter."""
+    old, study = published.studies / plan.name, plan.stem
+    found = [json.loads(path.read_text())["runs"] for path in (old, plan) if path.is_file()]
+    runs = {run["identifier"]: run for part in found for run in part}
+    # The command as it was typed has a path of this machine.
+    published.write(plan.name, "".join(plan_text(study, f"mixedne study {study}", runs.values())))
 
 
 def copy_run(run: Path, folder: Path, every: int) -> None:

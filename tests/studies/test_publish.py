@@ -1,5 +1,6 @@
 """Published runs: small copies that count as finished."""
 
+import json
 import runpy
 from pathlib import Path
 
@@ -52,6 +53,21 @@ def test_published_runs_count_as_finished(source: StudyFolder, tmp_path: Path) -
     steps = [(line["kind"], line["step"]) for line in read_metrics(run)]
     assert steps == [("training", 40), ("evaluation", 50), ("training", 80)]
     assert results(out.path, study="mine").equals(results(source.path, study="mine"))
+
+
+def test_a_plan_that_options_made_shorter_keeps_what_was_published(
+    source: StudyFolder, tmp_path: Path
+) -> None:
+    def planned(folder: Path) -> list[str]:
+        return [
+            run["run"] for run in json.loads((folder / "studies/mine.json").read_text())["runs"]
+        ]
+
+    publish(source.path, tmp_path / "out", every=40)
+    before, other = planned(source.path), pretend_run(source, 2, MASSES)
+    source.save_plan("mine", [other], "mixedne study mine --seeds 2")
+    publish(source.path, tmp_path / "out", every=40)
+    assert planned(tmp_path / "out") == [*before, other.name]
 
 
 def test_a_damaged_run_is_not_published(source: StudyFolder, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import io
 import json
 import shutil
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -105,11 +105,8 @@ class StudyFolder:
 
     def save_plan(self, study: str, runs: Sequence[PlannedRun], command: str | None = None) -> bool:
         """Write a study's plan and its command; returns whether it had other runs before."""
-        document = {"format_version": FORMAT_VERSION, "study": study, "command": command}
-        listed = ",\n".join(map(json.dumps, plan_json(runs)))  # one run per line
-        body = f"\n{listed}\n]}}\n"
-        text = f'{json.dumps(document)[:-1]}, "runs": [{body}'
-        old = b""
+        head, body = plan_text(study, command, plan_json(runs))
+        text, old = head + body, b""
         with contextlib.suppress(OSError):  # a plan that cannot be read counts as another
             old = (self.studies / f"{study}.json").read_bytes()
         if old != text.encode():
@@ -124,6 +121,15 @@ class StudyFolder:
                 path.unlink(missing_ok=True)
             with write_beside(self.studies / name) as temporary:
                 temporary.write_text(text)
+
+
+def plan_text(
+    study: str, command: str | None, runs: Iterable[Mapping[str, Any]]
+) -> tuple[str, str]:
+    """A plan's file: its head, and the runs, one per line."""
+    document = {"format_version": FORMAT_VERSION, "study": study, "command": command}
+    listed = ",\n".join(map(json.dumps, runs))
+    return f'{json.dumps(document)[:-1]}, "runs": [', f"\n{listed}\n]}}\n"
 
 
 def plan_json(runs: Iterable[PlannedRun]) -> list[dict[str, Any]]:
