@@ -66,6 +66,9 @@ def test_showing_a_file_runs_no_code(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.write_text("[tasks.Hopper]\nnoise = [0.2, 0.1]")
     assert main(["sets", str(file)]) == 2
     assert "line 2, [tasks.Hopper]: noise must have its low end below" in capsys.readouterr().err
+    file.write_text("[tasks.Hoper]\nnoise = [0.1, 0.2]")
+    assert main(["sets", str(file)]) == 2
+    assert "mine, [tasks.Hoper]: there is no task 'Hoper'; did you" in capsys.readouterr().err
 
 
 def test_an_evaluation_prints_its_scores(

@@ -56,11 +56,13 @@ def summary(found: UncertaintySet) -> dict[str, Any]:
 def describe(found: UncertaintySet, part: TaskSet) -> dict[str, Any]:
     """A set for one task: bounds, nominal values of the task's model, and faults."""
     from mixedne.tasks import resolve_task
-    from mixedne.tasks.sets import nominal_value, set_faults
+    from mixedne.tasks.sets import nominal_value, place_in, set_faults
 
     task, faults = None, list(part.notes)
     if ":" not in part.task:  # do not import a module only to show it
-        task, faults = resolve_task(part.task), set_faults(found, part.task)
+        with place_in(found, part):
+            task = resolve_task(part.task)
+        faults = set_faults(found, part.task)
     parameters = [
         {
             "parameter": str(interval.axis),
