@@ -87,7 +87,7 @@ class Evaluate(ShiftOptions):
     """An uncertainty set: one listed by mixedne sets, or your own file."""
     points: Count = None
     """Grid points per axis of the set; by default the set's own number (10 for included sets)."""
-    ends: Annotated[Literal["lower", "both"] | None, arg(metavar="lower|both")] = None
+    ends: Annotated[str | None, arg(metavar="lower|both")] = None
     """Which ends of the set's intervals are grid points; by default RRLS omits the upper one."""
     episodes: int = 10
     """Episodes per grid point."""
