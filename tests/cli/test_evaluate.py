@@ -122,6 +122,8 @@ def test_any_parameter_can_be_shifted(run: Path, capsys: pytest.CaptureFixture[s
         (["--shift", "mass[#9]=2"], "body must be a name or #0 to #2, not #9"),
         (["--shift", "gravity=-1"], "gravity must be at least 0, not -1.0"),
         (["--shift", "action-delay=0.5"], "action-delay must be a whole number, not 0.5"),
+        (["--set", "rrls-1d", "--points", "x"], "--points: must be a whole number, not 'x'"),
+        (["--set", "rrls-1d", "--ends", "up"], "ends must be one of lower, both, not 'up'"),
         (["--shift", "rho=0.1"], "has no axis rho: it can be shifted in mass, friction"),
         (["--shift", "custom[leg]=1"], "needs a ModelShift or a KeywordShift, in Python"),
         (["--shift", "mass[pole]:abs=paper"], "the grid paper has no axis mass[pole]:abs"),

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from probes.policies import random_policy
 PENDULUM = "InvertedPendulum-v5"
 
 
-def make_run(folder: Path, seed: int) -> str:
-    save_policy(folder, random_policy(PENDULUM, seed))
+def make_run(folder: Path, seed: int, task: str = PENDULUM, **more: Any) -> str:
+    save_policy(folder, random_policy(task, seed))
     config = {"format_version": 1, "agent": "ddpg", "solver": "gad", "formulation": "nr-mdp"}
-    config |= {"delta": 0.1, "preset": "paper", "seed": seed, "steps": 1000, "task": PENDULUM}
-    (folder / "config.json").write_text(json.dumps(config))
+    config |= {"delta": 0.1, "preset": "paper", "seed": seed, "steps": 1000, "task": task}
+    (folder / "config.json").write_text(json.dumps(config | more))
     return str(folder)
 
 
@@ -65,6 +66,9 @@ def test_showing_a_file_runs_no_code(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.write_text("[tasks.Hopper]\nnoise = [0.2, 0.1]")
     assert main(["sets", str(file)]) == 2
     assert "line 2, [tasks.Hopper]: noise must have its low end below" in capsys.readouterr().err
+    file.write_text("[tasks.Hoper]\nnoise = [0.1, 0.2]")
+    assert main(["sets", str(file)]) == 2
+    assert "mine, [tasks.Hoper]: there is no task 'Hoper'; did you" in capsys.readouterr().err
 
 
 def test_an_evaluation_prints_its_scores(
@@ -103,3 +107,42 @@ def test_one_run_has_scores_without_intervals(
     assert said.err.count("RRLS confuses the masses of cart and pole") == 1
     assert main(["evaluate", run, *options, "--json"]) == 0
     assert "seeds" not in json.loads(capsys.readouterr().out)[0]
+
+
+def test_runs_with_different_settings_are_not_seeds_of_one_method(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Domain randomisation is in no column of the table, only in the run folder."""
+    options = ["--set", "m2td3-1d", "--points", "2", "--episodes", "1"]
+    plain = [make_run(tmp_path / f"plain{n}", n, delta=0.0, randomise=None) for n in (0, 1)]
+    drawn = [make_run(tmp_path / f"dr{n}", n, delta=0.0, randomise=["rrls-1d"]) for n in (0, 1)]
+    assert main(["evaluate", *drawn, *plain, *options]) == 0
+    said = capsys.readouterr().out
+    scores, seeds = said.split("mean over seeds, 95 % interval")
+    assert [word for word in scores.split() if word[:2] in ("dr", "pl")] == [
+        *("dr0", "dr1", "plain0", "plain1")  # in the order given
+    ]
+    methods = [line.split("  ")[1] for line in seeds.splitlines() if "DDPG" in line]
+    assert {*methods} == {
+        "DDPG, GAD, δ = 0",
+        "DDPG, GAD, domain randomisation (rrls-1d), δ = 0",
+    }
+    assert main(["evaluate", plain[0], drawn[1], *options]) == 0
+    assert "mean over seeds" not in capsys.readouterr().out
+    assert main(["evaluate", *drawn, plain[0], *options, "--json"]) == 0
+    rows = {row["run"]: row for row in json.loads(capsys.readouterr().out)}
+    assert [rows[run]["seeds"] for run in ("dr0", "dr1", "plain0")] == [2, 2, 1]
+
+
+def test_several_runs_and_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table for each task, and what must be known once for each."""
+    runs = [make_run(tmp_path / f"run{n}", n) for n in (0, 1)]
+    runs.append(make_run(tmp_path / "hopper", 0, "Hopper-v5"))
+    options = ["--set", "rrls-1d", "--points", "2", "--episodes", "1"]
+    assert main(["evaluate", *runs, *options]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("RRLS confuses the masses of cart and pole") == 1
+    pendulum, hopper = said.out.split("rrls-1d, Hopper-v5: mean return over episodes")
+    assert "rrls-1d, InvertedPendulum-v5: mean return over episodes" in pendulum
+    assert "hopper" in hopper
+    assert "run0" not in hopper

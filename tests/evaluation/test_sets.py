@@ -10,6 +10,7 @@ import pytest
 
 import mixedne
 from mixedne import InvalidInputError, evaluate
+from mixedne.cli.main import main
 from mixedne.evaluation import grid_scores, grid_summary, normalise_to_baseline
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.sets import SetWarning, add_set
@@ -63,6 +64,31 @@ def test_it_is_said_in_training_and_attacks_too(tmp_path: Path) -> None:
         )
     for said in (trained, attacked):
         assert "leaves out the task's own mass[torso]:abs" in str(said[0].message)
+
+
+def test_it_is_said_of_ones_own_file_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.toml"
+    bounds = '"mass[torso]:abs" = [4, 8]\n"sliding-friction[floor]:abs" = [0.1, 3]'
+    file.write_text(f'[tasks.Hopper]\n{bounds}\nnotes = ["made up"]')
+    faults = ["made up", "the set leaves out the task's own mass[torso]:abs 3.67", "6 of 10 values"]
+    small: dict[str, Any] = {"hidden": (4,), "steps": 100, "evaluate_every": 0}
+    small |= {"random_steps": 10, "update_after": 50, "out": tmp_path / "run"}
+    with pytest.warns(SetWarning) as trained:
+        run = mixedne.train("Hopper-v5", agent="td3", delta=0, randomise=str(file), **small)
+    with pytest.warns(SetWarning) as attacked:
+        mixedne.attack(
+            run, on="parameters", parameters=str(file), points=2, episodes=1, out=tmp_path / "a"
+        )
+    for said in (trained, attacked):
+        for warning, fault in zip(said, faults, strict=True):
+            assert str(warning.message).startswith(f"mine, Hopper-v5: {fault}")
+    command = ["train", "Hopper-v5", "--agent", "td3", "--delta", "0", "--randomise", str(file)]
+    command += ["--hidden", "4", "--steps", "100", "--update-after", "50", "--evaluate-every", "0"]
+    assert main([*command, "--no-cache", "--out", str(tmp_path / "other")]) == 0
+    noted = capsys.readouterr().err
+    assert [noted.count(f"mixedne: mine, Hopper-v5: {fault}") for fault in faults] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,11 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("[1, 5.0]", "[0, 5]", r"line 7, .*mass\[torso\]:abs must be above 0, not 0"),
         ("[1, 5.0]", "[1, inf]", "line 7, .*must be finite"),
         ("[1, 5.0]", "'all'", "line 7, .*or one number, not 'all'"),
+        (
+            '"mass[torso]:abs" = [1, 5.0]',
+            "action-delay = [0, 2]",
+            r"line 7, \[tasks.Hopper\]: action-delay must be a whole number, not 0.5",
+        ),
         ("gravity", "gravty", r"line 8, \[tasks.Hopper\]: a shift cannot be 'gravty'; .*'gravity'"),
         ("gravity", '"mass[torso]"', r"line 8, .*mass\[torso\]:abs and mass\[torso\] are both"),
         ("gravity", '"custom[leg]"', r"line 8, .*a file cannot hold an axis of one's own"),

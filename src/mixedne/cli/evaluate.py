@@ -87,7 +87,7 @@ class Evaluate(ShiftOptions):
     """An uncertainty set: one listed by mixedne sets, or your own file."""
     points: Count = None
     """Grid points per axis of the set; by default the set's own number (10 for included sets)."""
-    ends: Literal["lower", "both"] | None = None
+    ends: Annotated[str | None, arg(metavar="lower|both")] = None
     """Which ends of the set's intervals are grid points; by default RRLS omits the upper one."""
     episodes: int = 10
     """Episodes per grid point."""
@@ -106,7 +106,7 @@ class Evaluate(ShiftOptions):
             raise InvalidInputError("evaluate needs at least one run folder or policy file")
         keywords = self.keywords("policies", "out", "trust_pickle", "at")
 
-        from mixedne.cli.sets import add_scores, print_scores
+        from mixedne.cli.sets import add_scores, print_scores, with_labels
         from mixedne.evaluation.handles import find_policies
         from mixedne.evaluation.sweep import evaluate
         from mixedne.evaluation.table import concat_tables
@@ -114,15 +114,16 @@ class Evaluate(ShiftOptions):
         tables = []
         with noted_warnings():
             handles = find_policies(self.policies, at=self.at, trust_pickle=self.trust_pickle)
-        for job, out in self.jobs(handles):
-            count, join = counting(f"Evaluation of {job[0].name}", "episodes"), self.out is None
-            with count as progress, noted_warnings():
-                tables.append(evaluate(job, **keywords, out=out, join=join, progress=progress))
-            if out is not None:
-                note(f"Results are in {out}")
+            for job, out in self.jobs(handles):
+                count, join = counting(f"Evaluation of {job[0].name}", "episodes"), self.out is None
+                with count as progress:
+                    tables.append(evaluate(job, **keywords, out=out, join=join, progress=progress))
+                if out is not None:
+                    note(f"Results are in {out}")
         table = concat_tables(tables)
         rows = summarise(table).to_dicts()
         if self.set is not None:
+            table = with_labels(table, handles)
             add_scores(rows, table, Path(self.set).stem)
         if self.json:
             print_json(rows)

@@ -128,4 +128,5 @@ def _sentence(box: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     _, message, *_ = re.split("[─-]{9,}", plain)  # between the rule of the title and the next
     message = " ".join(message.strip("╮│╰ \n").replace("│", " ").split()).rstrip(".")
+    message = re.sub(r"no type matching .*- <class '\w+'>: ", "", message)  # None, or a number
     return re.sub(r"^Error parsing ((--\S+ )|\S+: )", r"\2", f"{message} ").strip()

@@ -1,6 +1,7 @@
 """``mixedne sets``: list uncertainty sets; also prints the scores of evaluations on them."""
 
 import textwrap
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ from mixedne.shifts.sets import TaskSet, UncertaintySet, find_set, named_sets
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from mixedne.evaluation.handles import PolicyHandle
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,13 @@ def summary(found: UncertaintySet) -> dict[str, Any]:
 def describe(found: UncertaintySet, part: TaskSet) -> dict[str, Any]:
     """A set for one task: bounds, nominal values of the task's model, and faults."""
     from mixedne.tasks import resolve_task
-    from mixedne.tasks.sets import nominal_value, set_faults
+    from mixedne.tasks.sets import nominal_value, place_in, set_faults
 
     task, faults = None, list(part.notes)
     if ":" not in part.task:  # do not import a module only to show it
-        task, faults = resolve_task(part.task), set_faults(found, part.task)
+        with place_in(found, part):
+            task = resolve_task(part.task)
+        faults = set_faults(found, part.task)
     parameters = [
         {
             "parameter": str(interval.axis),
@@ -100,30 +105,56 @@ def run_scores(table: "pl.DataFrame") -> "pl.DataFrame":
         key, keep="first", maintain_order=True
     )
     scores = over_shifts(means, key).select(*key, "shifts", "worst_return", "mean_return")
-    return scores.join(worst.select(*key, pl.struct(columns).alias("worst_shift")), on=key)
+    scores = scores.join(worst.select(*key, pl.struct(columns).alias("worst_shift")), on=key)
+    given = table.select(key).unique(maintain_order=True)
+    return given.join(scores, on=key, maintain_order="left")
+
+
+def with_labels(table: "pl.DataFrame", handles: "Iterable[PolicyHandle]") -> "pl.DataFrame":
+    """The table with a column ``label``, the method as reports name it.
+
+    It distinguishes runs with different settings, which are in run folders and not in tables.
+    """
+    import polars as pl
+
+    from mixedne.evaluation.runs import run_of
+    from mixedne.files import read_json
+    from mixedne.reports.inputs.methods import is_sensible, labels
+
+    configs: dict[str, Mapping[str, Any]] = {}
+    for handle in handles:
+        path, known = handle.path, {**handle.provenance, "run": handle.name}
+        run = run_of(path)[0] if path is not None and path.is_dir() else None
+        config = known if run is None else read_json(run / "config.json", warn=False)
+        configs[handle.name] = config if is_sensible(config) else known
+    named = labels(configs)
+    return table.with_columns(label=pl.col("run").replace_strict(named, default=None))
 
 
 def seed_scores(table: "pl.DataFrame") -> "pl.DataFrame | None":
     """One row per method: the same scores over training seeds, with confidence intervals.
 
-    None if two runs of one method share a seed, or no method has several seeds.
+    None if two runs of one method share a seed, or no method has several seeds. The table has the
+    column of :func:`with_labels`.
     """
     import polars as pl
 
     from mixedne.evaluation.statistics import METHOD, SEED, TASK, grid_summary
 
+    method = [*METHOD, "label"]
     known = table.filter(pl.col(SEED).is_not_null(), pl.col("agent").is_not_null())
-    runs = known.select(*TASK, *METHOD, SEED, "run", "steps").unique()
-    seeds = runs.select(*TASK, *METHOD, SEED)
+    runs = known.select(*TASK, *method, SEED, "run", "steps").unique()
+    seeds = runs.select(*TASK, *method, SEED)
     if seeds.is_duplicated().any() or seeds.drop(SEED).n_unique() == seeds.height:
         return None
-    return grid_summary(known)
+    return grid_summary(known, method=method)
 
 
 def add_scores(rows: list[dict[str, Any]], table: "pl.DataFrame", name: str) -> None:
     """Add a set's scores to the rows of its points, in place; over seeds if there are several."""
     from mixedne.evaluation.statistics import METHOD
 
+    method = [*METHOD, "label"]
     measures = ("worst_return", "mean_return")
     scores = {
         run["run"]: {"set": name, **{f"set_{measure}": run[measure] for measure in measures}}
@@ -131,8 +162,8 @@ def add_scores(rows: list[dict[str, Any]], table: "pl.DataFrame", name: str) -> 
     }
     if (methods := seed_scores(table)) is not None:
         names = [f"{measure}{end}" for measure in measures for end in ("", "_low", "_high")]
-        runs = table.select("run", "task", *METHOD).unique()
-        for run in runs.join(methods, on=["task", *METHOD], nulls_equal=True).iter_rows(named=True):
+        runs = table.select("run", "task", *method).unique()
+        for run in runs.join(methods, on=["task", *method], nulls_equal=True).iter_rows(named=True):
             scores[run["run"]] |= {f"seeds_{key}": run[key] for key in names}
             scores[run["run"]]["seeds"] = run["seeds"]
     for row in rows:
@@ -140,7 +171,13 @@ def add_scores(rows: list[dict[str, Any]], table: "pl.DataFrame", name: str) -> 
 
 
 def print_scores(table: "pl.DataFrame", name: str) -> None:
-    """Print a set's scores, one row per run, and over seeds if there are several."""
+    """Print a set's scores in each task, one row per run, and over seeds if there are several."""
+    for _, own in table.group_by("task", maintain_order=True):
+        _print_scores(own, name)
+
+
+def _print_scores(table: "pl.DataFrame", name: str) -> None:
+    from mixedne.reports.style import method_words
     from mixedne.shifts import shift_axes
 
     scores = run_scores(table)
@@ -161,13 +198,13 @@ def print_scores(table: "pl.DataFrame", name: str) -> None:
     if (methods := seed_scores(table)) is not None:
         rows = [
             [
-                *(_text(row[column]) for column in ("agent", "solver", "formulation", "delta")),
+                method_words(row["agent"], row["label"], row["delta"]),
                 str(row["seeds"]),
                 *(_interval(row, measure) for measure in ("worst_return", "mean_return")),
             ]
             for row in methods.iter_rows(named=True)
         ]
-        columns = ["agent", "solver", "formulation", "delta", "seeds", "worst", "average"]
+        columns = ["method", "seeds", "worst", "average"]
         print_table(f"{name}, {task}: mean over seeds, 95 % interval", columns, rows)
 
 

@@ -15,7 +15,7 @@ from mixedne.cli.console import counting, find_modules_here, noted_warnings, pri
 from mixedne.cli.streams import note
 from mixedne.compilation import use_compilation_cache
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
-from mixedne.config.configure import choose, preset_config, protagonist_task
+from mixedne.config.configure import choose, preset_config, protagonist_task, set_files
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
@@ -72,6 +72,11 @@ class Train:
         if not values["task"]:
             raise InvalidInputError("train needs a task, e.g. mixedne train Hopper-v5")
         config = configure(values["task"], **given)
+        if files := set_files(given):
+            from mixedne.evaluation.sets import warn_of_sets
+
+            with noted_warnings():
+                warn_of_sets(files, config.task)
         return cls(config, *(values[field.name] for field in dataclasses.fields(cls)[1:]))
 
     def run(self) -> None:

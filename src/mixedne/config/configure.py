@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 MAX_NUMBERS = 1000
 """Maximum length of a list, e.g. of hidden layers."""
 
+_SETS = ("randomise", "parameters")
+"""Fields of intervals and uncertainty sets."""
+
 _TYPES = typing.get_type_hints(Config)
+
+
+def set_files(overrides: Mapping[str, Any]) -> list[str]:
+    """The files of uncertainty sets in these fields; a configuration has only their bounds."""
+    given = [coerce(name, overrides[name]) or () for name in _SETS if name in overrides]
+    return [word for words in given for word in words if word.endswith(".toml")]
 
 
 def configure(
@@ -53,7 +62,7 @@ def configure(
         check_known("field of the configuration", name, _TYPES)
     choices = choose(task, agent, solver, formulation, delta, preset)
     overrides = {name: coerce(name, value) for name, value in overrides.items()}
-    for name in ("randomise", "parameters"):
+    for name in _SETS:
         if overrides.get(name):
             overrides[name] = without_files(overrides[name], choices[0])
     config, default = preset_config(choices, **overrides), preset_config(choices)

@@ -40,9 +40,9 @@ def add_set(
 
 
 def warn_of_sets(words: Iterable[str], task: str) -> None:
-    """Warn about known faults of the included sets among these words, which may be intervals."""
+    """Warn about known faults of the sets among these words, which may be intervals."""
     for word in words:
-        if word in named_sets():
+        if word.endswith(".toml") or word in named_sets():
             _warn(word, task)
 
 

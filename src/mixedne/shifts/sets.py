@@ -180,11 +180,12 @@ def parse_set(content: bytes, name: str, file: str) -> UncertaintySet:
         check_grid(top["points"], top["ends"])
     if not top["tasks"]:
         raise InvalidInputError(f"{file}: there must be at least one task, [tasks.Hopper]")
-    tasks = tuple(_read_task(task, given, place) for task, given in top.pop("tasks").items())
+    grid = top["points"], top["ends"]
+    tasks = tuple(_read_task(task, given, grid, place) for task, given in top.pop("tasks").items())
     return UncertaintySet(name, tasks, **top)
 
 
-def _read_task(task: str, given: Any, place: "_Place") -> TaskSet:
+def _read_task(task: str, given: Any, grid: tuple[int, str], place: "_Place") -> TaskSet:
     with place.of(task):
         if not isinstance(given, dict):
             raise InvalidInputError(f"a task must be a table, [tasks.{task}], not {given!r}")
@@ -198,6 +199,8 @@ def _read_task(task: str, given: Any, place: "_Place") -> TaskSet:
         with place.of(name, task):
             intervals.append(_read_interval(name, bounds))
             check_distinct(interval.axis for interval in intervals)
+            for value in intervals[-1].values(*grid):
+                intervals[-1].axis.check(value)  # some axes only take whole numbers
     found = TaskSet(task, tuple(intervals), tuple(notes))
     with place.of(task):
         if not found.uncertain:

@@ -1,5 +1,8 @@
 """Uncertainty sets applied to a task's model: nominal values, and values without effect."""
 
+import contextlib
+from collections.abc import Iterator
+
 import numpy as np
 
 from mixedne.errors import InvalidInputError
@@ -67,16 +70,23 @@ def _is_friction(axis: Axis) -> bool:
     return "friction" in (axis.parameter, axis.entry.part_of)
 
 
+@contextlib.contextmanager
+def place_in(found: UncertaintySet, part: TaskSet) -> Iterator[None]:
+    """Prefix error messages with the set and the task."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{found.name}, [tasks.{part.task}]: {error}") from None
+
+
 def set_faults(
     found: UncertaintySet, task: str, points: int | None = None, ends: str | None = None
 ) -> list[str]:
     """Known faults of a set in a task, in sentences: those noted in its file and those found."""
     resolved = resolve_task(task)
     part, grid = found.of(resolved.id), found.grid(resolved.id, points, ends)
-    try:
+    with place_in(found, part):
         check_axes(resolved, [axis for axis, _ in grid])
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{found.name}, [tasks.{part.task}]: {error}") from None
     outside = [
         f"{interval.axis} {nominal:.3g}"
         for interval in part.uncertain

@@ -147,7 +147,7 @@ def attack(
     if parameters is not None:
         words = [parameters] if isinstance(parameters, str) else parameters
         bounds = without_files(words, found.id)
-        warn_of_sets(bounds, found.id)
+        warn_of_sets(words, found.id)
     goal = _goal(found, on, strength, bodies, axes, bounds)
     for name, given in (("points", points), ("worlds", worlds)):
         if goal is not None and given is not None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mixedne.config import Config, configure, learning_gap
+from mixedne.config.configure import set_files
 from mixedne.config.identity import compile_key
 from mixedne.errors import InvalidInputError, TrainingError
 from mixedne.evaluation.sets import warn_of_sets
@@ -143,6 +144,7 @@ def train(
     settings |= {} if steps is None else {"steps": steps}
     settings |= {"agent": agent, "solver": solver, "formulation": formulation, "delta": delta}
     config = configure(task_id(task), preset=preset, seed=seed, **settings)
+    warn_of_sets(set_files(settings), config.task)
     shown = watching(config) if progress else contextlib.nullcontext(lambda status: None)
     with shown as show:
 
