@@ -68,6 +68,8 @@ def test_a_file_is_kept_as_what_it_says(tmp_path: Path) -> None:
     file.write_text('[tasks.Hopper]\n"mass[torso]:abs" = [3, 8]\n"friction" = 0.5\n')
     config = configure("Hopper", delta=0, randomise=str(file))
     assert config.randomise == ("mass[torso]:abs=3.0:8.0", "friction=0.5")
+    assert configure("Hopper", delta=0, randomise=file) == config
+    assert configure("Hopper", delta=0, randomise=[file]) == config
     file.unlink()
     env = env_of(from_json(to_json(config)))
     env.reset(seed=0)

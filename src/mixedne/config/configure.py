@@ -10,6 +10,7 @@ import numbers
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +201,7 @@ def learning_gap(config: Config) -> str | None:
 def coerce(name: str, value: Any, kind: Any = None) -> Any:
     """Convert a Python or JSON value to the field's type, e.g. lists to tuples, ints to floats."""
     kind = _TYPES[name] if kind is None else kind
+    value = str(value) if isinstance(value, PurePath) else value
     if isinstance(kind, UnionType):  # a type or None
         return None if value is None else coerce(name, value, typing.get_args(kind)[0])
     if kind == tuple[str, ...] and isinstance(value, str):

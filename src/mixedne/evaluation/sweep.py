@@ -208,7 +208,8 @@ def task_name(handles: Sequence[PolicyHandle], name: str | None) -> str:
         unknown = next(handle.name for handle in handles if handle.task is None)
         raise InvalidInputError(f"the policy {unknown} does not say its task: pass task=")
     if len(known) > 1:
-        raise InvalidInputError(f"the policies have several tasks, {known}: pass task=")
+        tasks = ", ".join(sorted(map(str, known)))
+        raise InvalidInputError(f"the policies have several tasks, {tasks}: pass task=")
     name = str(known.pop())
     if ":" in name:  # resolving it would import the module
         raise InvalidInputError(f"the policy's task {name} names a module: pass task= to allow it")
