@@ -2,18 +2,21 @@
 
     python benchmarks/studies.py throughput [--rounds 5] [--runs 4] [--steps 20000]
     python benchmarks/studies.py costs
+    python benchmarks/studies.py measured [--check]
     python benchmarks/studies.py simulate [--workers 1000] [--days-between-deaths 1]
 
 The first does the same study with one worker and with two, in turn, and prints how many times the
 throughput two reach; a round's order alternates. Runs are two-player DDPG with MixedNE-LD on
 HalfCheetah with the paper's networks. Start-up and compilation count. The second prints the table
-of docs/studies.md from the unit costs in ``mixedne.studies.costs``. The third drives the real
-scheduler by a simulated clock: the paper's searches on so many workers, which die now and then; a
-run goes on from its last checkpoint on another worker, and the dead one is back after five minutes.
-It prints how long the searches take, beside the least that is possible.
+of docs/studies.md from the unit costs in ``mixedne.studies.costs``. The third writes another table
+there: what the same unit costs predict for the runs in results/, and how long their training took.
+The fourth drives the real scheduler by a simulated clock: the paper's searches on so many workers,
+which die now and then; a run goes on from its last checkpoint on another worker, and the dead one
+is back after five minutes. It prints how long the searches take, beside the least possible.
 """
 
 import argparse
+import dataclasses
 import heapq
 import random
 import statistics
@@ -21,9 +24,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+from tables import Tables, markdown, write
+
+from mixedne.metrics import read_metrics
+from mixedne.names import SOLVERS
 from mixedne.studies import scheduler
 from mixedne.studies.costs import UnitCosts, effort, job_seconds
 from mixedne.studies.folder import StudyFolder
@@ -31,6 +40,12 @@ from mixedne.studies.plan import expand
 from mixedne.studies.results import expected_runs
 from mixedne.studies.scheduler import Event, Job
 from mixedne.studies.spec import find_study, named_studies
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "studies.md"
+
+STUDIES = {"reproduce-ddpg": "reproduction", "sets-2d": "sets"}
+"""Studies with runs in ``results``, and the folder there."""
 
 CORES = (2, 64, 1000)
 
@@ -88,6 +103,31 @@ def costs() -> None:
         numbers = [f"{whole.runs:,}", f"{whole.steps / 1e6:,.2f} M"]
         numbers += [f"{whole.inner_updates / 1e6:,.2f} M", _hours(whole.seconds)]
         print(f"| `{name}` | {' | '.join([*numbers, *map(_words, times)])} |")
+
+
+def measured() -> str:
+    """Predicted and measured minutes of training, by study and method, as a table in Markdown."""
+    rows = []
+    for study, place in STUDIES.items():
+        groups: dict[str, list[tuple[float, float]]] = {}
+        for run in expand(find_study(study)):
+            folder = ROOT / "results" / place / "runs" / run.name
+            if folder.is_dir():
+                lines = [line for line in read_metrics(folder) if line["kind"] == "training"]
+                predicted = job_seconds([dataclasses.replace(run, evaluations=())], UnitCosts())
+                times = predicted / 60, lines[-1]["seconds"] / 60
+                groups.setdefault(_method(run.fields), []).append(times)
+        for method, times_of in groups.items():
+            predicted, found = times_of[0][0], sorted(minutes for _, minutes in times_of)
+            cells = [f"{predicted:.1f}", f"{found[0]:.1f}", f"{found[-1]:.1f}"]
+            rows.append([study, method, str(len(found)), *cells, f"{found[0] / predicted:.2f}"])
+    header = ["study", "method", "runs", "predicted, min", "shortest", "longest", "ratio"]
+    return markdown(header, rows)
+
+
+def _method(fields: Mapping[str, Any]) -> str:
+    game = "M2TD3" if fields["formulation"] == "m2td3" else f"δ = {fields['delta']:g}"
+    return f"{fields['task']}, {SOLVERS[fields['solver']]}, {game}"
 
 
 class SimulatedWorkers:
@@ -178,12 +218,16 @@ def _words(seconds: float) -> str:
     return f"{seconds / 3600:.2g} h" if seconds < 2 * 86400 else f"{seconds / 86400:.2g} days"
 
 
+TABLES: Tables = {"measured": measured}
+
+
 def main() -> None:
     """Measure, or print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["throughput", "costs", "simulate"])
+    parser.add_argument("what", choices=["throughput", "costs", "measured", "simulate"])
+    parser.add_argument("--check", action="store_true", help="of measured: write nothing")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--steps", type=int, default=20_000)
@@ -192,6 +236,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "costs":
         costs()
+    elif arguments.what == "measured":
+        sys.exit(write(PAGE, TABLES, check=arguments.check))
     elif arguments.what == "simulate":
         simulate(arguments.workers, arguments.days_between_deaths)
     else:
