@@ -47,11 +47,11 @@ def test_the_median_seed_is_taken() -> None:
 
 
 def test_a_policy_of_the_zoo_scores_as_its_run_did() -> None:
-    name = "halfcheetah-ddpg-mixedne-ld"
+    name = "halfcheetah-ddpg-gad"  # whose episodes are alike
     entry = zoo()[name]
-    table = mixedne.evaluate(f"zoo:{name}", episodes=2)
+    table = mixedne.evaluate(f"zoo:{name}", episodes=10)
     assert set(table["run"]) == {name}
-    assert set(table["solver"]) == {"mixedne-ld"}
+    assert set(table["solver"]) == {"gad"}
     # Other processors round otherwise, and motions drift apart: the returns stay close.
     assert table["return"].mean() == pytest.approx(entry["nominal_return"], rel=0.2)
 

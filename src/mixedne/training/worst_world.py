@@ -113,14 +113,14 @@ def _worst_point(
 def _by_cma(
     attempt: Attempt, intervals: Sequence[Interval], worlds: int, progress: OnProgress
 ) -> tuple[dict[str, Any], pl.DataFrame]:
+    check_count("worlds", worlds, at_least=1)
+    if len(intervals) < 2:
+        raise InvalidInputError("CMA-ES needs two parameters or more: give points instead")
     cma = optional_import(
         "cma",
         f"a grid of {len(intervals)} parameters is too large, and CMA-ES needs the package "
         "cma: install mixedne[cma], or give points",
     )
-    check_count("worlds", worlds, at_least=1)
-    if len(intervals) < 2:
-        raise InvalidInputError("CMA-ES needs two parameters or more: give points instead")
     low = np.array([each.low for each in intervals])
     width = np.array([each.high for each in intervals]) - low
 
