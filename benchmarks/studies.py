@@ -107,7 +107,8 @@ def costs() -> None:
 
 def measured() -> str:
     """Predicted and measured minutes of training, by study and method, as a table in Markdown."""
-    rows = []
+    rows: list[list[str]] = []
+    whole: list[tuple[float, float]] = []
     for study, place in STUDIES.items():
         groups: dict[str, list[tuple[float, float]]] = {}
         for run in expand(find_study(study)):
@@ -121,6 +122,10 @@ def measured() -> str:
             predicted, found = times_of[0][0], sorted(minutes for _, minutes in times_of)
             cells = [f"{predicted:.1f}", f"{found[0]:.1f}", f"{found[-1]:.1f}"]
             rows.append([study, method, str(len(found)), *cells, f"{found[0] / predicted:.2f}"])
+            whole += times_of
+    model, clock = (sum(times) for times in zip(*whole, strict=True))
+    sums = [f"{model:.0f}", f"{clock:.0f} in all", "", f"{clock / model:.2f}"]
+    rows.append(["all", "", str(len(whole)), *sums])
     header = ["study", "method", "runs", "predicted, min", "shortest", "longest", "ratio"]
     return markdown(header, rows)
 
