@@ -17,8 +17,8 @@ from mixedne import results
 from mixedne.evaluation.statistics import nominal_returns
 
 FIELDS = (
-    *("eta", "critic_hidden", "inner_max", "updates", "sigma0", "sigma"),
-    *("scale_rewards", "critic_optimizer", "learning_rate_decay"),
+    *("eta", "critic_learning_rate", "tau", "policy_delay"),
+    *("updates", "sigma", "scale_rewards"),
 )
 """What the search varies."""
 
