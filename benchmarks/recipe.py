@@ -18,7 +18,7 @@ from mixedne.evaluation.statistics import nominal_returns
 
 FIELDS = (
     *("eta", "critic_learning_rate", "tau", "policy_delay"),
-    *("updates", "sigma", "scale_rewards"),
+    *("updates", "sigma", "sigma0", "scale_rewards"),
 )
 """What the search varies."""
 

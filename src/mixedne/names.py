@@ -29,7 +29,7 @@ z, which cannot move it.)"""
 ATTACKS = ("action", "force", "parameters", "observation")
 """What an attacker of a frozen policy can act on."""
 
-PRESETS = ("paper", "authors")
+PRESETS = ("paper", "authors", "robust")
 
 ACTIVATIONS = ("tanh", "relu")
 """Activation functions: ``policies`` has them in NumPy, ``agents.networks`` in JAX."""

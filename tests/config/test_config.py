@@ -25,13 +25,14 @@ from mixedne.config import (
     unused_fields,
 )
 from mixedne.config.identity import command
-from mixedne.names import ACTIVATIONS, AGENTS, FORMULATIONS, PRESETS, SOLVERS
+from mixedne.names import ACTIVATIONS, AGENTS, FORMULATIONS, SOLVERS
 from mixedne.tasks.registry import PAPER_TASKS
 
 PENDULUM = "InvertedPendulum-v5"
+PUBLISHED = ("paper", "authors")
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PUBLISHED)
 @pytest.mark.parametrize("agent", ["ddpg", "td3"])
 def test_every_shipped_preset_builds(agent: str, preset: str) -> None:
     built = 0
@@ -55,7 +56,7 @@ def test_every_shipped_preset_builds(agent: str, preset: str) -> None:
     assert built == 8 * 3 * (2 if agent == "ddpg" else 3)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PUBLISHED)
 def test_vpg_has_the_values_of_its_tables(preset: str) -> None:
     """(σ0, η, N_k) of MixedNE-LD, η of GAD and of Extra-Adam, from the paper."""
     printed = {
@@ -83,7 +84,7 @@ def test_vpg_has_the_values_of_its_tables(preset: str) -> None:
     assert (outside.sigma0, outside.eta, outside.inner_steps) == (1e-3, 1e-4, 1)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", PUBLISHED)
 def test_sac_builds_for_every_task(preset: str) -> None:
     for task in PAPER_TASKS:
         config = configure(task, agent="sac", preset=preset)
@@ -148,6 +149,31 @@ def test_values_of_the_presets_for_hopper(
 ) -> None:
     config = configure("Hopper-v5", **choices)
     assert {name: getattr(config, name) for name in expected} == expected
+
+
+def test_the_preset_robust_makes_as_many_gradient_steps_with_every_solver() -> None:
+    """And its target networks move at one pace, although they move once in an outer step."""
+    steps, paces = set(), set()
+    for solver in SOLVERS:
+        for delta in (0.0, 0.1, 0.25):
+            config = configure("Hopper", preset="robust", solver=solver, delta=delta)
+            assert config.agent == "td3"
+            assert is_in_tables(config)  # no note that a table lacks this δ
+            has_chains = solver == "mixedne-ld" and delta > 0
+            inner = config.inner_max if has_chains else 1
+            assert inner >= (2 if has_chains else 1)
+            steps.add(config.updates * inner / config.collect_steps)
+            paces.add(round(config.updates * (1 - config.tau) / config.collect_steps, 4))
+    assert len(steps) == len(paces) == 1
+
+
+def test_the_preset_robust_differs_between_tasks_in_gamma_alone() -> None:
+    tasks = (*PAPER_TASKS, "Pendulum-v1")
+    found = [configure(task, preset="robust") for task in tasks]
+    same = {dataclasses.replace(config, task="Hopper-v5", gamma=0.99) for config in found}
+    assert len(same) == 1
+    gammas = dict(zip(tasks, (config.gamma for config in found), strict=True))
+    assert {task: gamma for task, gamma in gammas.items() if gamma != 0.99} == {"Swimmer": 0.9999}
 
 
 def test_a_version_does_not_change_the_tables() -> None:
@@ -215,6 +241,7 @@ def test_overrides_are_applied_and_nothing_else_changes() -> None:
             "evaluate_masses has an effect only in a task that has mass",
         ),
         ({"solver": "mixedne"}, "solver must be one of .*did you mean 'mixedne-ld'"),
+        ({"preset": "robust", "agent": "ddpg"}, "the preset robust is for td3, not for ddpg"),
         ({"preset": "author"}, "preset must be one of .*did you mean 'authors'"),
         ({"formulation": "nrmdp"}, "formulation must be one of .*did you mean 'nr-mdp'"),
         ({"formulation": "rarl", "delta": 0.1}, "delta has an effect only with formulation nr-mdp"),
@@ -326,7 +353,7 @@ def kind_of(field: str) -> Any:
 def test_values_of_another_type_are_refused(field: str) -> None:
     agent = "sac" if SETTINGS[field].agents == ("sac",) else "ddpg"
     for value in WRONG_TYPES[kind_of(field)]:
-        if value is None and field in (*OPTIONAL, "solver", "formulation", "delta"):
+        if value is None and field in (*OPTIONAL, "agent", "solver", "formulation", "delta"):
             continue  # none given
         with pytest.raises(InvalidInputError, match=field):
             configure(**{"task": PENDULUM, "agent": agent, field: value})

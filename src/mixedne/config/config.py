@@ -113,10 +113,10 @@ saved = functools.partial(setting, changes="nothing")
 
 
 def _target_noise(values: Mapping[str, Any]) -> float | None:
-    """Algorithms 5 and 6 use σ here, too; the authors' code smooths target actions with 0.2."""
+    """Algorithms 5 and 6 use σ here, too; TD3 itself and the authors' code use 0.2."""
     if values["agent"] != "td3":
         return None
-    return 0.2 if values["preset"] == "authors" else values["sigma"]
+    return values["sigma"] if values["preset"] == "paper" else 0.2
 
 
 def _one_player(value: float) -> Any:
@@ -136,7 +136,11 @@ class Config:
     """The complete configuration of a run."""
 
     task: str = setting(dataclasses.MISSING, "The task to train on, e.g. Hopper-v5.")
-    agent: str = setting("ddpg", "ddpg, td3, sac or vpg.", choices=tuple(AGENTS))
+    agent: str = setting(
+        "ddpg",
+        "ddpg, td3, sac or vpg; with the preset robust, td3 by default.",
+        choices=tuple(AGENTS),
+    )
     solver: str | None = setting(
         "mixedne-ld", "mixedne-ld, gad or extra-adam; none for sac.", choices=tuple(SOLVERS)
     )
@@ -154,7 +158,7 @@ class Config:
         formulations=("nr-mdp", "pr-mdp"),
     )
     preset: str = setting(
-        "paper", "Where the defaults below come from: paper or authors.", choices=PRESETS
+        "paper", "Where the defaults below come from: paper, authors or robust.", choices=PRESETS
     )
     steps: int = setting(500_000, "Environment steps; for vpg, outer steps of the solver.", COUNT)
     seed: int = setting(0, "The random seed.", {"at_least": 0, "at_most": MAX_SEED}, traced=True)

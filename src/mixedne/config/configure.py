@@ -41,7 +41,7 @@ def set_files(overrides: Mapping[str, Any]) -> list[str]:
 def configure(
     task: str,
     *,
-    agent: str = "ddpg",
+    agent: str | None = None,
     solver: str | None = None,
     formulation: str | None = None,
     delta: float | None = None,
@@ -51,9 +51,10 @@ def configure(
 ) -> Config:
     """The configuration for these choices, with single fields set by ``overrides``.
 
-    The default solver is MixedNE-LD and the default δ is 0.1; SAC uses neither. The default
-    formulation is NR-MDP, unless the task is itself a two-player game. ``protagonist`` is the
-    player of such a game that is trained as the agent; it becomes a part of the task's name.
+    The default agent is DDPG, or TD3 with the preset ``robust``. The default solver is MixedNE-LD
+    and the default δ is 0.1; SAC uses neither. The default formulation is NR-MDP, unless the task
+    is itself a two-player game. ``protagonist`` is the player of such a game that is trained as the
+    agent; it becomes a part of the task's name.
     """
     from mixedne.shifts.sets import without_files
     from mixedne.tasks import resolve_task
@@ -67,7 +68,7 @@ def configure(
         if overrides.get(name):
             overrides[name] = without_files(overrides[name], choices[0])
     config, default = preset_config(choices, **overrides), preset_config(choices)
-    found, used = resolve_task(config.task), (agent, config.solver, config.formulation)
+    found, used = resolve_task(config.task), (config.agent, config.solver, config.formulation)
     lacking = {name: f"with {needed}" for name, needed in unused_fields(*used).items()}
     if config.entropy_coefficient is not None:
         for name in ("initial_temperature", "target_entropy"):
@@ -86,7 +87,7 @@ def configure(
 
 def choose(
     task: str,
-    agent: str = "ddpg",
+    agent: str | None = None,
     solver: str | None = None,
     formulation: str | None = None,
     delta: float | None = None,
@@ -98,8 +99,11 @@ def choose(
     found = resolve_task(coerce("task", task))
     if formulation is None:
         formulation = "nr-mdp" if found.opponent is None else "pettingzoo"
-    check_choice("agent", agent, AGENTS)
     check_choice("preset", preset, PRESETS)
+    own = presets.OWN_AGENTS.get(preset)
+    agent = check_choice("agent", agent or own or "ddpg", AGENTS)
+    if own and agent != own:
+        raise InvalidInputError(f"the preset {preset} is for {own}, not for {agent}")
     unused = unused_fields(agent, solver, check_choice("formulation", formulation, FORMULATIONS))
     if "delta" not in unused:
         delta = coerce("delta", delta) if delta is not None else 0.0 if agent == "sac" else 0.1
@@ -150,12 +154,8 @@ def preset_config(choices: Sequence[Any], **overrides: Any) -> Config:
     """
     task, agent, solver, formulation, delta, preset = choices
     values = dict(zip(CHOICES, choices, strict=True))
-    values |= presets.preset_values(agent, preset, task_name(task))
+    values |= presets.preset_values(agent, preset, task_name(task), solver, delta)
     values |= presets.game_values(formulation, task_name(task))
-    if solver is not None:
-        fallback = presets.FALLBACK[agent]
-        chosen = presets.table_values(agent, task_name(task), delta, solver) or fallback
-        values |= {name: value for name, value in chosen.items() if name in fallback}
     values |= overrides
     return Config(**{**values, **derived(values, given=overrides)})
 
@@ -166,9 +166,10 @@ def task_name(task: str) -> str:
 
 
 def is_in_tables(config: Config) -> bool:
-    """Whether the paper's tables have this task, δ and solver."""
+    """Whether the paper's tables have this task, δ and solver, if the preset uses them."""
     place = (config.agent, task_name(config.task), config.delta, str(config.solver))
-    return config.solver is None or presets.table_values(*place) is not None
+    needs_none = config.solver is None or config.preset in presets.OWN_AGENTS
+    return needs_none or presets.table_values(*place) is not None
 
 
 def total_updates(fields: Mapping[str, Any]) -> int:

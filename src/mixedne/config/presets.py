@@ -22,6 +22,9 @@ def _tables(kind: str) -> dict[str, dict[str, Any]]:
 COMMON = _tables("common")
 """Values that all tasks and solvers share, by agent."""
 
+OWN_AGENTS = {"robust": "td3"}
+"""Presets that are for one agent only."""
+
 GRIDS = _tables("grids")
 """Values of the grid search, which the common tables list as sets, by agent."""
 
@@ -52,19 +55,40 @@ def table_values(
     return None
 
 
-def preset_values(agent: str, preset: str, task: str) -> dict[str, Any]:
-    """The preset's values for an agent and a task (``Hopper``, no version), without exploration.
+def preset_values(
+    agent: str, preset: str, task: str, solver: str | None, delta: float | None
+) -> dict[str, Any]:
+    """The preset's values for these choices; the task is named ``Hopper``, without a version.
 
-    Later ones override earlier ones: the agent's common values, the preset's values for all
-    agents, then those for this agent; each is overridden by its values for the task.
+    Later ones override earlier ones: the agent's common values, what the tables select, the
+    preset's values for all agents, then those for this agent; each is overridden by its values
+    for chains of inner steps, if the solver has them, and for the task.
     """
     own = _TABLES[agent]
+    has_chains = solver == "mixedne-ld" and delta != 0
     values: dict[str, Any] = {}
-    for table in (own.get("common"), own.get("unprinted"), _TABLES.get(preset), own.get(preset)):
-        of_tasks = (table or {}).get("tasks", {})
-        values |= {**(table or {}), **of_tasks.get(task, {})}
-    values.pop("tasks", None)
+    for table in (
+        own.get("common"),
+        own.get("unprinted"),
+        _selected(agent, task, delta, solver),
+        _TABLES.get(preset),
+        own.get(preset),
+    ):
+        found = dict(table or {})
+        of_chains, of_tasks = found.pop("chains", {}), found.pop("tasks", {})
+        values |= {**found, **(of_chains if has_chains else {}), **of_tasks.get(task, {})}
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+
+
+def _selected(
+    agent: str, task: str, delta: float | None, solver: str | None
+) -> dict[str, float] | None:
+    """What the exploration tables set; outside them, the fallback."""
+    if solver is None:
+        return None
+    fallback = FALLBACK[agent]
+    chosen = table_values(agent, task, delta, solver) or fallback
+    return {name: value for name, value in chosen.items() if name in fallback}
 
 
 def game_values(formulation: str, task: str) -> dict[str, Any]:

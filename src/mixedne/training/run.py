@@ -93,7 +93,7 @@ Watch: TypeAlias = Callable[[Status], bool | None]
 def train(
     task: str | EnvironmentFactory,
     *,
-    agent: str = "ddpg",
+    agent: str | None = None,
     solver: str | None = None,
     formulation: str | None = None,
     delta: float | None = None,
@@ -111,13 +111,14 @@ def train(
     Args:
       task: name of the task, e.g. ``"Hopper-v5"``; or a function without arguments that makes the
         environment, whose name becomes the task's.
-      agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``.
+      agent: ``ddpg``, ``td3``, ``sac`` or ``vpg``; by default ``ddpg``, or ``td3`` with the preset
+        ``robust``.
       solver: ``mixedne-ld`` (the default), ``gad`` or ``extra-adam``; SAC takes none.
       formulation: how the adversary acts: ``nr-mdp`` (the default), ``pr-mdp``, ``rarl``,
         ``parameters`` or ``m2td3``; ``pettingzoo`` (the default) if the task is a PettingZoo game.
       delta: δ, the adversary's share in NR-MDP and PR-MDP; 0.1 by default, 0 to train without an
         adversary.
-      preset: source of the defaults of all other settings, ``paper`` or ``authors``.
+      preset: source of the defaults of all other settings, ``paper``, ``authors`` or ``robust``.
       steps: number of environment steps; for VPG, of outer steps.
       seed: random seed; the same seed gives the same run.
       out: the run folder; by default a new one, ``runs/NAME`` or ``runs/NAME-2``, …, named after
