@@ -1,20 +1,25 @@
-"""The table of docs/recipe.md: every configuration of the search, the best first.
+"""The tables of docs/recipe.md, made from the published runs of the recipe's studies.
 
-    mixedne study recipe-search --out FOLDER
-    python benchmarks/recipe.py FOLDER [--study recipe-search]
+    python benchmarks/recipe.py            # writes the tables into the page
+    python benchmarks/recipe.py --check    # exit code 1 if the page has other tables
 
 A configuration's score is the mean over the tasks of its nominal return, as a share of the best
 configuration's on that task; a return is the mean over the seeds, and below zero counts as zero.
 Shifted worlds are not looked at.
 """
 
-import argparse
+import sys
 from pathlib import Path
 
 import polars as pl
+from tables import Tables, arguments, markdown, number, write
 
 from mixedne import results
-from mixedne.evaluation.statistics import nominal_returns
+from mixedne.evaluation.statistics import SEED, nominal_returns
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT / "results" / "recipe"
+PAGE = ROOT / "docs" / "recipe.md"
 
 FIELDS = (
     *("eta", "critic_learning_rate", "tau", "policy_delay"),
@@ -24,45 +29,46 @@ FIELDS = (
 
 
 def scores(table: pl.DataFrame) -> pl.DataFrame:
-    """One row per configuration, the best first: its return on each task, seeds, and score."""
-    runs = nominal_returns(table, [*FIELDS, "task", "train_seed"])
+    """One row per configuration, the best first: ``score``, and ``task`` and ``returns`` as lists.
+
+    A configuration that has not run on all tasks and seeds has no score.
+    """
+    runs = nominal_returns(table, [*FIELDS, "task", SEED]).sort("task", SEED)
     means = runs.group_by([*FIELDS, "task"], maintain_order=True).agg(
-        pl.col("mean_return").mean(), pl.len().alias("seeds")
+        pl.col("mean_return").mean(), returns="mean_return"
     )
     gained = pl.col("mean_return").clip(0)
     means = means.with_columns(share=gained / gained.max().over("task"))
-    ordered = means.group_by(FIELDS, maintain_order=True).agg(
-        pl.col("share").mean().alias("score"), pl.col("seeds").min(), "task", "mean_return"
+    found = means.group_by(FIELDS, maintain_order=True).agg(
+        "task", "returns", score=pl.col("share").mean(), runs=pl.col("returns").list.len().sum()
     )
-    return ordered.sort("score", descending=True, nulls_last=True)
+    complete = pl.col("runs") == pl.col("runs").max()
+    scored = found.with_columns(score=pl.when(complete).then("score"))
+    return scored.sort("score", descending=True, nulls_last=True)
 
 
-def markdown(table: pl.DataFrame) -> str:
-    """The scores as a table; of the settings, those that differ from the most frequent one."""
-    usual = {name: table[name].mode().sort()[0] for name in FIELDS}
+def search_table(study: str, first: dict[str, object]) -> str:
+    """All configurations, by how each differs from the ``first``."""
+    table = scores(results(PUBLISHED, study=study, settings=FIELDS))
     tasks = sorted({task for row in table["task"] for task in row})
-    lines = ["| what differs | " + " | ".join([*tasks, "seeds", "score"]) + " |"]
-    lines.append("| --- |" + " ---: |" * (len(tasks) + 2))
+    rows = []
     for row in table.iter_rows(named=True):
-        differs = [f"`{name} = {row[name]}`" for name in FIELDS if row[name] != usual[name]]
-        returns = dict(zip(row["task"], row["mean_return"], strict=True))
-        cells = [f"{returns[task]:.0f}" if task in returns else "" for task in tasks]
-        words = ", ".join(differs) or "nothing"
-        lines.append(f"| {words} | {' | '.join(cells)} | {row['seeds']} | {row['score']:.2f} |")
-    return "\n".join(lines)
+        differs = [f"`{name} = {row[name]}`" for name in FIELDS if row[name] != first[name]]
+        of_task = dict(zip(row["task"], row["returns"], strict=True))
+        cells = [", ".join(number(r, 100) for r in of_task.get(task, ["–"])) for task in tasks]
+        score = "–" if row["score"] is None else f"{row['score']:.3f}"
+        rows.append([", ".join(differs) or "nothing", *cells, score])
+    return markdown(["what differs from the first", *tasks, "score"], rows)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--study", default="recipe-search")
-    arguments = parser.parse_args()
-    table = results(arguments.folder, study=arguments.study, settings=FIELDS)
-    print(markdown(scores(table)))
+FIRST = {
+    **{"eta": 3e-4, "critic_learning_rate": 3e-4, "tau": 0.99, "policy_delay": 2},
+    **{"updates": 25, "sigma": 0.1, "sigma0": 1e-4, "scale_rewards": False},
+}
+"""The configuration from which the search starts."""
+
+TABLES: Tables = {"search": lambda: search_table("recipe-search", FIRST)}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(write(PAGE, TABLES, check=arguments(__doc__).parse_args().check))
