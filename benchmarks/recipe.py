@@ -55,7 +55,7 @@ def search_table(study: str, first: dict[str, object]) -> str:
     for row in table.iter_rows(named=True):
         differs = [f"`{name} = {row[name]}`" for name in FIELDS if row[name] != first[name]]
         of_task = dict(zip(row["task"], row["returns"], strict=True))
-        cells = [", ".join(number(r, 100) for r in of_task.get(task, ["–"])) for task in tasks]
+        cells = [", ".join(number(r, r) for r in of_task.get(task, ())) or "–" for task in tasks]
         score = "–" if row["score"] is None else f"{row['score']:.3f}"
         rows.append([", ".join(differs) or "nothing", *cells, score])
     return markdown(["what differs from the first", *tasks, "score"], rows)

@@ -1,0 +1,40 @@
+"""The page about the recipe says what the published runs say."""
+
+import runpy
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from tables import block
+
+from mixedne import results
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "benchmarks" / "recipe.py"))
+
+
+def test_the_tables_of_the_page_are_those_of_the_published_runs(script: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "recipe.md").read_text()
+    for name, table in script["TABLES"].items():
+        assert block(name, table()) in page, name
+
+
+def test_a_score_is_the_mean_share_of_the_best_return(script: dict[str, Any]) -> None:
+    fields = script["FIELDS"]
+    table = results(script["PUBLISHED"], study="recipe-search", settings=fields)
+    returns: dict[str, dict[tuple[Any, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in table.to_dicts():
+        returns[row["task"]][tuple(row[name] for name in fields)].append(row["return"])
+    assert len(returns) == 3
+    best = {task: max(mean(found) for found in of.values()) for task, of in returns.items()}
+    for row in script["scores"](table).to_dicts():
+        place = tuple(row[name] for name in fields)
+        shares = [max(mean(of[place]), 0) / best[task] for task, of in returns.items()]
+        if row["score"] is not None:
+            assert row["score"] == pytest.approx(mean(shares), rel=1e-12)
