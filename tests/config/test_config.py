@@ -152,7 +152,7 @@ def test_values_of_the_presets_for_hopper(
 
 
 def test_the_preset_robust_makes_as_many_gradient_steps_with_every_solver() -> None:
-    """And its target networks move at one pace, although they move once in an outer step."""
+    """And its target networks move at one pace. Extra-Adam's look-ahead is not counted."""
     steps, paces = set(), set()
     for solver in SOLVERS:
         for delta in (0.0, 0.1, 0.25):
