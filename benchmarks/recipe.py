@@ -9,6 +9,7 @@ Shifted worlds are not looked at.
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -47,7 +48,7 @@ def scores(table: pl.DataFrame) -> pl.DataFrame:
     return scored.sort("score", descending=True, nulls_last=True)
 
 
-def search_table(study: str, first: dict[str, object]) -> str:
+def search_table(study: str, first: Mapping[str, float]) -> str:
     """All configurations, by how each differs from the ``first``."""
     table = scores(results(PUBLISHED, study=study, settings=FIELDS))
     tasks = sorted({task for row in table["task"] for task in row})
