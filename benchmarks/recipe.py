@@ -32,20 +32,19 @@ FIELDS = (
 def scores(table: pl.DataFrame) -> pl.DataFrame:
     """One row per configuration, the best first: ``score``, and ``task`` and ``returns`` as lists.
 
-    A configuration that has not run on all tasks and seeds has no score.
+    A configuration that has not run on all tasks and seeds has no score, nor part in the others'.
     """
     runs = nominal_returns(table, [*FIELDS, "task", SEED]).sort("task", SEED)
     means = runs.group_by([*FIELDS, "task"], maintain_order=True).agg(
         pl.col("mean_return").mean(), returns="mean_return"
     )
-    gained = pl.col("mean_return").clip(0)
+    done = pl.col("returns").list.len().sum().over(FIELDS)
+    gained = pl.when(done == done.max()).then(pl.col("mean_return").clip(0))
     means = means.with_columns(share=gained / gained.max().over("task"))
     found = means.group_by(FIELDS, maintain_order=True).agg(
-        "task", "returns", score=pl.col("share").mean(), runs=pl.col("returns").list.len().sum()
+        "task", "returns", score=pl.col("share").mean()
     )
-    complete = pl.col("runs") == pl.col("runs").max()
-    scored = found.with_columns(score=pl.when(complete).then("score"))
-    return scored.sort("score", descending=True, nulls_last=True)
+    return found.sort("score", descending=True, nulls_last=True)
 
 
 def search_table(study: str, first: Mapping[str, float]) -> str:
