@@ -13,21 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from sweeps import FEWEST_SEEDS, interval, run_scores, sweep, sweep_scores
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import names
 from mixedne.config.config import unused_fields
 from mixedne.evaluation.statistics import (
-    MEASURES,
     SEED,
     improvement,
-    nominal_returns,
     over_episodes,
     over_seeds,
-    over_shifts,
 )
 from mixedne.metrics import read_metrics
-from mixedne.shifts import is_nominal
 from mixedne.studies.results import results, run_folders
 
 ROOT = Path(__file__).parents[1]
@@ -35,9 +32,6 @@ PUBLISHED = ROOT / "results" / "reproduction"
 PAGE = ROOT / "docs" / "reproduction.md"
 
 TASKS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "InvertedPendulum-v5", "Swimmer-v5")
-FEWEST_SEEDS = 3
-"""An interval or a probability over fewer says nothing, and is not printed."""
-
 SETTINGS = ("sigma0", "sigma", "inner", "updates")
 """What the controls change."""
 
@@ -53,36 +47,11 @@ def episodes(study: str) -> pl.DataFrame:
     return table.with_columns(method=pl.format("{}, δ = {}", solver, "delta"))
 
 
-def sweep(table: pl.DataFrame, axis: str) -> pl.DataFrame:
-    """The rows of one axis' sweep: every other number nominal; ten episodes at each point."""
-    rows = table.filter(is_nominal(table.columns, but=[axis]), pl.col("episode") < 10)
-    return rows.filter(pl.col(axis).is_not_null())
-
-
-def scores(table: pl.DataFrame, axis: str, key: Sequence[str] = KEY) -> pl.DataFrame:
-    """A run's mean, worst and CVaR over one axis' sweep."""
-    return over_shifts(over_episodes(sweep(table, axis), [*key, axis]), key)
-
-
-def interval(row: dict[str, Any], name: str) -> str:
-    """A mean over seeds with its interval, if there are enough seeds for one."""
-    mean = row[name]
-    if row["seeds"] < FEWEST_SEEDS:
-        return number(mean, mean)
-    ends = (number(row[f"{name}_{end}"], mean) for end in ("low", "high"))
-    return f"{number(mean, mean)} ({' to '.join(ends)})"
-
-
 def main_table() -> str:
     """Per task and method: nominal return, and the mean and worst over masses and frictions."""
     table = episodes("reproduce-ddpg")
-    nominal = nominal_returns(table, KEY).select(*KEY, nominal="mean_return")
-    whole = nominal
-    for axis in ("mass", "friction"):
-        named = {f"{axis}_{name}": name for name in MEASURES[:2]}
-        whole = whole.join(scores(table, axis).select(*KEY, **named), on=KEY)
     measures = ["nominal", "mass_mean_return", "mass_worst_return", "friction_mean_return"]
-    summary = over_seeds(whole.sort(KEY), ["task", "method"], measures)
+    summary = over_seeds(run_scores(table, KEY), ["task", "method"], measures)
     rows = [
         [row["task"], row["method"], str(row["seeds"]), *(interval(row, m) for m in measures)]
         for row in ordered(summary)
@@ -104,7 +73,7 @@ def ordered(summary: pl.DataFrame) -> list[dict[str, Any]]:
 def comparison(own: str, others: Sequence[str]) -> str:
     """How often a run of one method beats a run of another, over masses and over frictions."""
     table = episodes("reproduce-ddpg")
-    by_axis = {axis: scores(table, axis) for axis in ("mass", "friction")}
+    by_axis = {axis: sweep_scores(table, axis, KEY) for axis in ("mass", "friction")}
     rows = []
     for other in others:
         for task in (*TASKS, "all"):
@@ -132,18 +101,15 @@ def controls() -> str:
     table = pl.concat([part for part in parts if len(part)], how="diagonal")
     table = table.filter(pl.col("delta") == 0.1, pl.col("task").is_in(TASKS[:2]))
     key = ["task", "solver", *SETTINGS, SEED]
-    both = scores(table, "mass", key).join(
-        scores(table, "friction", key).select(*key, friction="mean_return"), on=key
-    )
-    summary = over_seeds(both.sort(key), key[:-1], ["mean_return", "friction"])
+    measures = ["mass_mean_return", "friction_mean_return"]
+    summary = over_seeds(run_scores(table, key), key[:-1], measures)
     rows = [
         [
             row["task"],
             str(names.SOLVERS[row["solver"]]),
             *setting_cells(row),
             str(row["seeds"]),
-            interval(row, "mean_return"),
-            interval(row, "friction"),
+            *(interval(row, measure) for measure in measures),
         ]
         for row in summary.sort("task", "solver", *SETTINGS).to_dicts()
     ]

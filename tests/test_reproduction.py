@@ -32,5 +32,5 @@ def test_the_main_table_is_plain_arithmetic(script: dict[str, Any]) -> None:
     assert len(returns) == 21
     assert {len(values) for values in returns.values()} == {10}
     by_hand = sum(sum(values) / 10 for values in returns.values()) / 21
-    [found] = script["scores"](run, "mass").to_dicts()
+    [found] = script["sweep_scores"](run, "mass", script["KEY"]).to_dicts()
     assert found["mean_return"] == pytest.approx(by_hand, rel=1e-12)

@@ -1,0 +1,45 @@
+"""Returns over sweeps of mass and friction, for the tables of several pages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from tables import number
+
+from mixedne.evaluation.statistics import MEASURES, nominal_returns, over_episodes, over_shifts
+from mixedne.shifts import is_nominal
+
+FEWEST_SEEDS = 3
+"""An interval or a probability over fewer says nothing, and is not printed."""
+
+EPISODES = 10
+"""What counts at each point of a sweep; a heat map that crosses it may add more."""
+
+
+def sweep(table: pl.DataFrame, axis: str) -> pl.DataFrame:
+    """The rows of one axis' sweep: every other number nominal."""
+    rows = table.filter(is_nominal(table.columns, but=[axis]), pl.col("episode") < EPISODES)
+    return rows.filter(pl.col(axis).is_not_null())
+
+
+def sweep_scores(table: pl.DataFrame, axis: str, key: Sequence[str]) -> pl.DataFrame:
+    """A run's mean, worst and CVaR over one axis' sweep."""
+    return over_shifts(over_episodes(sweep(table, axis), [*key, axis]), key)
+
+
+def run_scores(table: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """A row per run: ``nominal``, ``AXIS_worst_return`` and ``AXIS_mean_return``, by ``key``."""
+    whole = nominal_returns(table, key).select(*key, nominal="mean_return")
+    for axis in ("mass", "friction"):
+        named = {f"{axis}_{name}": name for name in MEASURES[:2]}
+        whole = whole.join(sweep_scores(table, axis, key).select(*key, **named), on=key)
+    return whole.sort(key)
+
+
+def interval(row: Mapping[str, Any], name: str) -> str:
+    """A mean over seeds with its interval, if there are enough seeds for one."""
+    mean = row[name]
+    if row["seeds"] < FEWEST_SEEDS:
+        return number(mean, mean)
+    ends = (number(row[f"{name}_{end}"], mean) for end in ("low", "high"))
+    return f"{number(mean, mean)} ({' to '.join(ends)})"
