@@ -3,63 +3,47 @@
     python benchmarks/recipe.py            # writes the tables into the page
     python benchmarks/recipe.py --check    # exit code 1 if the page has other tables
 
-A configuration's score is the mean over the tasks of its nominal return, as a share of the best
-configuration's on that task; a return is the mean over the seeds, and below zero counts as zero.
-Shifted worlds are not looked at.
+``search``, ``finals``   a configuration's score is the mean over the tasks of its nominal return,
+                         as a share of the best configuration's on that task; a return is the mean
+                         over the seeds, and below zero counts as zero. Shifted worlds are not
+                         looked at.
+``results``              the preset ``robust`` and its baselines over masses and frictions; means
+                         over training seeds with Student's 95 % interval.
+``published``            its mean over masses beside the authors'.
+``ablation``             the preset without each part, with others, with other chains.
+``stability``            how often a policy that had solved the pendulum falls again.
+
+A table that has no runs yet says so.
 """
 
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import mean
+from typing import Any
 
 import polars as pl
+from sweeps import interval, run_scores
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import results
-from mixedne.evaluation.statistics import SEED, nominal_returns
+from mixedne.config import configure
+from mixedne.evaluation.statistics import SEED, nominal_returns, over_seeds
+from mixedne.metrics import read_metrics
+from mixedne.names import SOLVERS
+from mixedne.studies.results import run_folders
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "recipe"
 PAGE = ROOT / "docs" / "recipe.md"
 
-FIELDS = (
+NOTHING = "*No run has been published yet.*"
+
+SEARCHED = (
     *("eta", "critic_learning_rate", "tau", "policy_delay"),
     *("updates", "sigma", "sigma0", "scale_rewards"),
 )
 """What the search varies."""
-
-
-def scores(table: pl.DataFrame) -> pl.DataFrame:
-    """One row per configuration, the best first: ``score``, and ``task`` and ``returns`` as lists.
-
-    A configuration that has not run on all tasks and seeds has no score, nor part in the others'.
-    """
-    runs = nominal_returns(table, [*FIELDS, "task", SEED]).sort("task", SEED)
-    means = runs.group_by([*FIELDS, "task"], maintain_order=True).agg(
-        pl.col("mean_return").mean(), returns="mean_return"
-    )
-    done = pl.col("returns").list.len().sum().over(FIELDS)
-    gained = pl.when(done == done.max()).then(pl.col("mean_return").clip(0))
-    means = means.with_columns(share=gained / gained.max().over("task"))
-    found = means.group_by(FIELDS, maintain_order=True).agg(
-        "task", "returns", score=pl.col("share").mean()
-    )
-    return found.sort("score", descending=True, nulls_last=True)
-
-
-def search_table(study: str, first: Mapping[str, float]) -> str:
-    """All configurations, by how each differs from the ``first``."""
-    table = scores(results(PUBLISHED, study=study, settings=FIELDS))
-    tasks = sorted({task for row in table["task"] for task in row})
-    rows = []
-    for row in table.iter_rows(named=True):
-        differs = [f"`{name} = {row[name]}`" for name in FIELDS if row[name] != first[name]]
-        of_task = dict(zip(row["task"], row["returns"], strict=True))
-        cells = [", ".join(number(r, r) for r in of_task.get(task, ())) or "–" for task in tasks]
-        score = "–" if row["score"] is None else f"{row['score']:.3f}"
-        rows.append([", ".join(differs) or "nothing", *cells, score])
-    return markdown(["what differs from the first", *tasks, "score"], rows)
-
 
 FIRST = {
     **{"eta": 3e-4, "critic_learning_rate": 3e-4, "tau": 0.99, "policy_delay": 2},
@@ -67,7 +51,221 @@ FIRST = {
 }
 """The configuration from which the search starts."""
 
-TABLES: Tables = {"search": lambda: search_table("recipe-search", FIRST)}
+ABLATED = (
+    *("normalise_observations", "critic_layer_norm", "critic_hidden", "rms_bias_correction"),
+    *("learning_rate_decay", "output", "sigma0", "updates", "critic_optimizer"),
+    *("critic_weight_decay", "scale_rewards", "inner_max", "tau"),
+)
+"""What the ablation varies."""
+
+STABILISING = (
+    *("learning_rate_decay", "output", "rms_epsilon", "rms_bias_correction"),
+    *("normalise_observations", "critic_layer_norm"),
+)
+"""What the study of lost pendulums varies."""
+
+AUTHORS = {
+    **{"HalfCheetah-v5": 7393, "Hopper-v5": 2683, "Walker2d-v5": 3234, "Ant-v5": 4634},
+    **{"Swimmer-v5": 124, "Humanoid-v5": 3627, "InvertedPendulum-v5": 1000, "Reacher-v5": -4.25},
+}
+"""Mean over 21 masses of TD3 by MixedNE-LD, δ = 0.1, from the result files of the repository
+ythuangyt/TD3: the best of 12 configurations by this number, one run each."""
+
+TASKS = tuple(AUTHORS)
+HELD = 990.0
+"""A pendulum with this mean return stands to the end in practically all episodes; 1000 is most."""
+
+
+def episodes(study: str, settings: tuple[str, ...] = ()) -> pl.DataFrame:
+    """All test episodes of a study's published runs; empty if there are none."""
+    if not (PUBLISHED / "studies" / f"{study}.json").is_file():
+        return pl.DataFrame()
+    return results(PUBLISHED, study=study, settings=settings)
+
+
+def differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """How a configuration differs from another one, in words."""
+
+    def words(value: Any) -> str:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    plain = {name: tuple(x) if isinstance(x := row[name], list) else x for name in base}
+    changed = [f"`{name} = {words(plain[name])}`" for name in base if plain[name] != base[name]]
+    return ", ".join(changed) or "nothing"
+
+
+def listed(returns: list[float]) -> str:
+    """The returns of several seeds."""
+    return ", ".join(number(value, value) for value in returns) or "–"
+
+
+def scores(table: pl.DataFrame) -> pl.DataFrame:
+    """One row per configuration, the best first: ``score``, and ``task`` and ``returns`` as lists.
+
+    A configuration that has not run on all tasks and seeds has no score, nor part in the others'.
+    """
+    runs = nominal_returns(table, [*SEARCHED, "task", SEED]).sort("task", SEED)
+    means = runs.group_by([*SEARCHED, "task"], maintain_order=True).agg(
+        pl.col("mean_return").mean(), returns="mean_return"
+    )
+    done = pl.col("returns").list.len().sum().over(SEARCHED)
+    gained = pl.when(done == done.max()).then(pl.col("mean_return").clip(0))
+    means = means.with_columns(share=gained / gained.max().over("task"))
+    found = means.group_by(SEARCHED, maintain_order=True).agg(
+        "task", "returns", score=pl.col("share").mean()
+    )
+    return found.sort("score", descending=True, nulls_last=True)
+
+
+def search_table(study: str) -> str:
+    """All configurations of a round, by how each differs from the first of the search."""
+    table = episodes(study, SEARCHED)
+    if table.is_empty():
+        return NOTHING
+    table = scores(table)
+    tasks = sorted({task for row in table["task"] for task in row})
+    rows = []
+    for row in table.iter_rows(named=True):
+        of_task = dict(zip(row["task"], row["returns"], strict=True))
+        cells = [listed(of_task.get(task, [])) for task in tasks]
+        score = "–" if row["score"] is None else f"{row['score']:.3f}"
+        rows.append([differences(row, FIRST), *cells, score])
+    return markdown(["what differs from the first", *tasks, "score"], rows)
+
+
+KEY = ["task", "solver", "delta", SEED]
+
+
+def preset_runs() -> pl.DataFrame:
+    """The runs of the preset and its baselines: a row each, with their scores over the sweeps."""
+    table = episodes("recipe-results")
+    return table if table.is_empty() else run_scores(table, KEY)
+
+
+def minutes() -> dict[tuple[str, str, float], list[float]]:
+    """Minutes of training by task, solver and δ."""
+    found: dict[tuple[str, str, float], list[float]] = {}
+    for folder in run_folders(PUBLISHED):
+        [run] = results(folder).select("task", "solver", "delta", "preset", "steps").unique().rows()
+        if run[3:] == ("robust", 300_000):
+            last = [line for line in read_metrics(folder) if line["kind"] == "training"][-1]
+            found.setdefault(run[:3], []).append(last["seconds"] / 60)
+    return found
+
+
+def results_table() -> str:
+    """The preset and its baselines: nominal, over masses, at the worst mass, over frictions."""
+    runs = preset_runs()
+    if runs.is_empty():
+        return NOTHING
+    measures = ["nominal", "mass_mean_return", "mass_worst_return", "friction_mean_return"]
+    took = minutes()
+    rows = []
+    for row in in_order(over_seeds(runs, KEY[:-1], measures)):
+        times = took[row["task"], row["solver"], row["delta"]]
+        cells = [row["task"], method(row), str(row["seeds"]), *(interval(row, m) for m in measures)]
+        rows.append([*cells, f"{min(times):.0f} to {max(times):.0f}"])
+    header = ["task", "method", "seeds", "nominal", "21 masses", "worst mass", "21 frictions"]
+    return markdown([*header, "minutes a run"], rows)
+
+
+def method(row: Mapping[str, Any]) -> str:
+    """The method in words."""
+    if row["delta"] == 0 and row["solver"] == "gad":
+        return "one player (TD3)"
+    return f"{SOLVERS[row['solver']]}, δ = {row['delta']:g}"
+
+
+def in_order(summary: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows by task, then MixedNE-LD, GAD with an adversary, one player."""
+    place = pl.col("task").replace_strict(list(TASKS), range(len(TASKS)), return_dtype=pl.Int64)
+    return summary.sort(place, pl.col("solver") != "mixedne-ld", -pl.col("delta")).to_dicts()
+
+
+def published_table() -> str:
+    """The mean over masses of the preset beside the authors'."""
+    runs = preset_runs()
+    if runs.is_empty():
+        return NOTHING
+    ours = runs.filter(solver="mixedne-ld")
+    rows = []
+    for row in in_order(over_seeds(ours, KEY[:-1], ["mass_mean_return"])):
+        theirs = AUTHORS[row["task"]]
+        reached = "yes" if row["mass_mean_return"] >= theirs else "no"
+        single = [listed([run]) for run in ours.filter(task=row["task"])["mass_mean_return"]]
+        cells = [row["task"], interval(row, "mass_mean_return"), ", ".join(single)]
+        rows.append([*cells, f"{theirs:g}", reached])
+    return markdown(["task", "`robust`", "each seed", "authors", "reached"], rows)
+
+
+def ablation_table() -> str:
+    """What each part of the preset is worth."""
+    table = episodes("recipe-ablation", ABLATED)
+    if table.is_empty():
+        return NOTHING
+    config = configure("HalfCheetah-v5", agent="td3", preset="robust", delta=0.1)
+    base = {name: getattr(config, name) for name in ABLATED}
+    runs = nominal_returns(table, [*ABLATED, "task", SEED]).sort("task", SEED)
+    tasks = runs["task"].unique().sort().to_list()
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in runs.to_dicts():
+        of_task = found.setdefault(differences(row, base), {})
+        of_task.setdefault(row["task"], []).append(row["mean_return"])
+    rows = []
+    for words in sorted(found, key=lambda words: (words != "nothing", words)):
+        cells = []
+        for task in tasks:
+            seeds = found[words].get(task, [])
+            cells += [number(mean(seeds), mean(seeds)) if seeds else "–", listed(seeds)]
+        rows.append([words, *cells])
+    header = [cell for task in tasks for cell in (task, "each seed")]
+    return markdown(["what differs from `robust`", *header], rows)
+
+
+def stability_table() -> str:
+    """Of each configuration: when it solved the pendulum, how often it lost it, how it ended."""
+    if episodes("recipe-stability").is_empty():
+        return NOTHING
+    config = configure("InvertedPendulum-v5", agent="td3", preset="paper", delta=0.1)
+    base = {name: getattr(config, name) for name in STABILISING}
+    table = episodes("recipe-stability", STABILISING)
+    found: dict[str, dict[str, list[float]]] = {}
+    for folder in run_folders(PUBLISHED):
+        own = table.filter(pl.col("identifier") == folder.name.rpartition("-")[2])
+        if own.is_empty():
+            continue
+        lines = [line for line in read_metrics(folder) if line["kind"] == "evaluation"]
+        held = [line["return_mean"] >= HELD for line in lines]
+        cells = found.setdefault(differences(own.row(0, named=True), base), {})
+        first = held.index(True) if any(held) else len(held)
+        if any(held):
+            cells.setdefault("first", []).append(lines[first]["step"])
+        cells.setdefault("later", []).append(len(held) - first)
+        cells.setdefault("fallen", []).append(held[first:].count(False))
+        ends = own.group_by("mass").agg(pl.col("return").mean()).sort("mass")
+        cells.setdefault("end", []).append(ends.filter(mass=1.0)["return"].item())
+        cells.setdefault("all", []).append(min(ends["return"].to_list()))
+    rows = []
+    for words in sorted(found, key=lambda words: (words != "nothing", words.count("="), words)):
+        cells = found[words]
+        solved, seeds = cells.get("first", []), len(cells["end"])
+        share = sum(cells["fallen"]) / sum(cells["later"]) if sum(cells["later"]) else None
+        row = [f"{len(solved)} of {seeds}", f"{mean(solved):,.0f}" if solved else "–"]
+        row.append("–" if share is None else f"{share:.0%}")
+        row += [f"{sum(x >= HELD for x in cells[name])} of {seeds}" for name in ("end", "all")]
+        rows.append([words, *row, listed(cells["end"])])
+    header = ["what differs from `paper`", "solved", "first after steps", "falls after that"]
+    return markdown([*header, "holds at the end", "also at × ½ and × 2", "return at the end"], rows)
+
+
+TABLES: Tables = {
+    "search": lambda: search_table("recipe-search"),
+    "finals": lambda: search_table("recipe-finals"),
+    "results": results_table,
+    "published": published_table,
+    "ablation": ablation_table,
+    "stability": stability_table,
+}
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def test_the_tables_of_the_page_are_those_of_the_published_runs(script: dict[str
 
 
 def test_a_score_is_the_mean_share_of_the_best_return(script: dict[str, Any]) -> None:
-    fields = script["FIELDS"]
+    fields = script["SEARCHED"]
     table = results(script["PUBLISHED"], study="recipe-search", settings=fields)
     returns: dict[str, dict[tuple[Any, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in table.to_dicts():

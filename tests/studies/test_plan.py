@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mixedne.config import configure, presets
+from mixedne.config import Config, configure, presets
 from mixedne.config.identity import identifier, to_json
 from mixedne.errors import InvalidInputError
 from mixedne.names import SOLVERS
@@ -199,6 +199,49 @@ def test_the_study_of_sets_has_every_method_alike() -> None:
         assert [(grid.size, grid.episodes) for grid in run.evaluations] == [(100, 5), (1, 10)]
     shared = ("activation", "sigma", "target_noise", "eta", "learning_rate_decay", "output")
     assert len({tuple(getattr(run.config, name) for name in shared) for run in runs}) == 1
+
+
+def gradient_steps(config: Config) -> float:
+    """Minibatches per step of the task once the chains have grown."""
+    [chain] = inner_steps(config, np.array([1000]))
+    return float(chain * config.updates / config.collect_steps)
+
+
+def test_the_recipe_is_compared_at_equal_gradient_steps_and_parts() -> None:
+    runs = [run.config for run in expand(find_study("recipe-results"))]
+    seeds = Counter((c.task, c.solver, c.delta) for c in runs)
+    three, five = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5"), "InvertedPendulum-v5"
+    for task in three:
+        assert seeds[task, "mixedne-ld", 0.1] == 5
+        assert seeds[task, "gad", 0.1] == seeds[task, "gad", 0.0] == 3
+    assert seeds[five, "mixedne-ld", 0.1] == 5
+    assert len({c.task for c in runs}) == 8
+    by_chains = {"inner_growth", "inner_max", "updates", "tau", "beta"}
+    for config in runs:
+        assert (config.steps, config.preset) == (300_000, "robust")
+        assert gradient_steps(config) == 2
+        plain = configure(config.task, agent="td3", preset="robust", delta=0.1, solver="mixedne-ld")
+        own = {"seed", "solver", "delta", "evaluate_every", "evaluate_masses"}
+        changed = {name for name, x in vars(config).items() if x != getattr(plain, name)}
+        assert changed <= own | by_chains
+        assert config.solver == "gad" or not changed & by_chains
+
+
+def test_the_ablation_changes_one_thing_and_keeps_the_gradient_steps() -> None:
+    runs = [run.config for run in expand(find_study("recipe-ablation"))]
+    plain = configure("Hopper-v5", agent="td3", preset="robust", delta=0.1, steps=100_000)
+    own = {"task", "seed", "evaluate_every", "evaluate_masses"}
+    kinds = Counter(
+        frozenset(name for name, x in vars(c).items() if x != getattr(plain, name)) - own
+        for c in runs
+    )
+    assert kinds.pop(frozenset({"inner_max", "updates", "tau"})) == 12  # K = 1 and K = 5
+    assert kinds.pop(frozenset({"critic_optimizer", "critic_weight_decay"})) == 6
+    assert set(kinds.values()) == {6}  # two tasks, three seeds
+    assert {len(changed) for changed in kinds} == {0, 1}
+    for config in runs:
+        halved = config.updates == plain.updates / 2
+        assert gradient_steps(config) == (1 if halved else 2)
 
 
 def test_small_sac_has_the_size_of_td3() -> None:
