@@ -44,7 +44,7 @@ from mixedne.studies.spec import find_study, named_studies
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "studies.md"
 
-STUDIES = {"reproduce-ddpg": "reproduction", "sets-2d": "sets"}
+STUDIES = {"reproduce-ddpg": "reproduction", "sets-2d": "sets", "recipe-search": "recipe"}
 """Studies with runs in ``results``, and the folder there."""
 
 CORES = (2, 64, 1000)
@@ -110,17 +110,19 @@ def measured() -> str:
     rows: list[list[str]] = []
     whole: list[tuple[float, float]] = []
     for study, place in STUDIES.items():
-        groups: dict[str, list[tuple[float, float]]] = {}
+        # Configurations of one method that cost the same share a row.
+        groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for run in expand(find_study(study)):
             folder = ROOT / "results" / place / "runs" / run.name
             if folder.is_dir():
                 lines = [line for line in read_metrics(folder) if line["kind"] == "training"]
                 predicted = job_seconds([dataclasses.replace(run, evaluations=())], UnitCosts())
                 times = predicted / 60, lines[-1]["seconds"] / 60
-                groups.setdefault(_method(run.fields), []).append(times)
-        for method, times_of in groups.items():
+                group = _method(run.fields), f"{times[0]:.1f}"
+                groups.setdefault(group, []).append(times)
+        for (method, words), times_of in groups.items():
             predicted, found = times_of[0][0], sorted(minutes for _, minutes in times_of)
-            cells = [f"{predicted:.1f}", f"{found[0]:.1f}", f"{found[-1]:.1f}"]
+            cells = [words, f"{found[0]:.1f}", f"{found[-1]:.1f}"]
             rows.append([study, method, str(len(found)), *cells, f"{found[0] / predicted:.2f}"])
             whole += times_of
     model, clock = (sum(times) for times in zip(*whole, strict=True))
