@@ -54,7 +54,7 @@ FIRST = {
 ABLATED = (
     *("normalise_observations", "critic_layer_norm", "critic_hidden", "rms_bias_correction"),
     *("learning_rate_decay", "output", "sigma0", "updates", "critic_optimizer"),
-    *("critic_weight_decay", "scale_rewards", "inner_max", "tau"),
+    *("critic_weight_decay", "scale_rewards", "inner_max"),
 )
 """What the ablation varies."""
 

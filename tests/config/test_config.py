@@ -163,7 +163,9 @@ def test_the_preset_robust_makes_as_many_gradient_steps_with_every_solver() -> N
             inner = config.inner_max if has_chains else 1
             assert inner >= (2 if has_chains else 1)
             steps.add(config.updates * inner / config.collect_steps)
-            paces.add(round(config.updates * (1 - config.tau) / config.collect_steps, 4))
+            # Targets follow the inner iterates: they move once per step of the players.
+            moves = config.updates * inner / config.policy_delay / config.collect_steps
+            paces.add(round(moves * (1 - config.tau), 6))
     assert len(steps) == len(paces) == 1
 
 

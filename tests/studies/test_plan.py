@@ -216,7 +216,7 @@ def test_the_recipe_is_compared_at_equal_gradient_steps_and_parts() -> None:
         assert seeds[task, "gad", 0.1] == seeds[task, "gad", 0.0] == 3
     assert seeds[five, "mixedne-ld", 0.1] == 5
     assert len({c.task for c in runs}) == 8
-    by_chains = {"inner_growth", "inner_max", "updates", "tau", "beta"}
+    by_chains = {"inner_growth", "inner_max", "updates", "beta"}
     for config in runs:
         assert (config.steps, config.preset) == (300_000, "robust")
         assert gradient_steps(config) == 2
@@ -235,7 +235,7 @@ def test_the_ablation_changes_one_thing_and_keeps_the_gradient_steps() -> None:
         frozenset(name for name, x in vars(c).items() if x != getattr(plain, name)) - own
         for c in runs
     )
-    assert kinds.pop(frozenset({"inner_max", "updates", "tau"})) == 12  # K = 1 and K = 5
+    assert kinds.pop(frozenset({"inner_max", "updates"})) == 12  # K = 1 and K = 5
     assert kinds.pop(frozenset({"critic_optimizer", "critic_weight_decay"})) == 6
     assert set(kinds.values()) == {6}  # two tasks, three seeds
     assert {len(changed) for changed in kinds} == {0, 1}
