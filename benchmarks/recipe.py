@@ -10,6 +10,7 @@
 ``results``              the preset ``robust`` and its baselines over masses and frictions; means
                          over training seeds with Student's 95 % interval.
 ``published``            its mean over masses beside the authors'.
+``recent``               its nominal return beside recent off-policy methods'.
 ``ablation``             the preset without each part, with others, with other chains.
 ``stability``            how often a policy that had solved the pendulum falls again.
 
@@ -70,6 +71,24 @@ AUTHORS = {
 }
 """Mean over 21 masses of TD3 by MixedNE-LD, δ = 0.1, from the result files of the repository
 ythuangyt/TD3: the best of 12 configurations by this number, one run each."""
+
+STEPS = (200_000, 500_000)
+RECENT = {
+    "SAC": {
+        **{"HalfCheetah-v5": (7679, 9838), "Hopper-v5": (2342, 2887), "Walker2d-v5": (1946, 3603)},
+        **{"Ant-v5": (2296, 4970), "Humanoid-v5": (994, 3275)},
+    },
+    "CrossQ": {
+        **{"HalfCheetah-v5": (9363, 11344), "Hopper-v5": (2577, 2302), "Walker2d-v5": (5174, 6352)},
+        **{"Ant-v5": (4853, 5860), "Humanoid-v5": (6348, 8114)},
+    },
+    "SimBaV2": {
+        **{"HalfCheetah-v5": (8478, 10471), "Hopper-v5": (3182, 3268), "Walker2d-v5": (3759, 4048)},
+        **{"Ant-v5": (4693, 6704), "Humanoid-v5": (5091, 7437)},
+    },
+}
+"""Mean returns on the v4 tasks after :data:`STEPS`, one gradient step a step, from the result files
+of the repository DAVIAN-Robotics/SimbaV2."""
 
 TASKS = tuple(AUTHORS)
 HELD = 990.0
@@ -198,6 +217,24 @@ def published_table() -> str:
     return markdown(["task", "`robust`", "each seed", "authors", "reached"], rows)
 
 
+def recent_table() -> str:
+    """The nominal return of the preset beside recent methods before and after as many steps."""
+    runs = preset_runs()
+    if runs.is_empty():
+        return NOTHING
+    ours = in_order(over_seeds(runs.filter(solver="mixedne-ld"), KEY[:-1], ["nominal"]))
+    rows = [
+        [
+            row["task"],
+            interval(row, "nominal"),
+            *(" → ".join(f"{x}" for x in of_task[row["task"]]) for of_task in RECENT.values()),
+        ]
+        for row in ours
+        if row["task"] in RECENT["SAC"]
+    ]
+    return markdown(["task", "`robust`, 300 000 steps", *RECENT], rows)
+
+
 def ablation_table() -> str:
     """What each part of the preset is worth."""
     table = episodes("recipe-ablation", ABLATED)
@@ -263,6 +300,7 @@ TABLES: Tables = {
     "finals": lambda: search_table("recipe-finals"),
     "results": results_table,
     "published": published_table,
+    "recent": recent_table,
     "ablation": ablation_table,
     "stability": stability_table,
 }
