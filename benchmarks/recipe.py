@@ -6,7 +6,8 @@
 ``search``, ``finals``   a configuration's score is the mean over the tasks of its nominal return,
                          as a share of the best configuration's on that task; a return is the mean
                          over the seeds, and below zero counts as zero. Shifted worlds are not
-                         looked at.
+                         looked at. In the second round policies act by their share of the action.
+``idle``                 what acting by their share changes for all published policies.
 ``results``              the preset ``robust`` and its baselines over masses and frictions; means
                          over training seeds with Student's 95 % interval.
 ``published``            its mean over masses beside the authors'.
@@ -32,10 +33,12 @@ from mixedne.config import configure
 from mixedne.evaluation.statistics import SEED, nominal_returns, over_seeds
 from mixedne.metrics import read_metrics
 from mixedne.names import SOLVERS
+from mixedne.shifts import is_nominal
 from mixedne.studies.results import run_folders
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "recipe"
+SHARES = ROOT / "results" / "idle-adversary.parquet"
 PAGE = ROOT / "docs" / "recipe.md"
 
 NOTHING = "*No run has been published yet.*"
@@ -136,11 +139,40 @@ def scores(table: pl.DataFrame) -> pl.DataFrame:
     return found.sort("score", descending=True, nulls_last=True)
 
 
-def search_table(study: str) -> str:
+def with_shares(table: pl.DataFrame) -> pl.DataFrame:
+    """The episodes that were played again, with ``share_return``."""
+    return table.join(pl.read_parquet(SHARES), on=["identifier", "episode"])
+
+
+def idle_table() -> str:
+    """All published policies of NR-MDP: alone by μ, and by (1 − δ) μ, in the same episodes."""
+    rows = []
+    for name, steps in {"recipe": 100_000, "sets": 300_000, "reproduction": 500_000}.items():
+        table = results(ROOT / "results" / name)
+        key = ["agent", "task", "solver", "identifier"]
+        own = with_shares(table.filter(is_nominal(table.columns), steps=steps))
+        runs = (
+            own.unique(["identifier", "episode"])
+            .group_by(key)
+            .agg(full=pl.col("return").mean(), share=pl.col("share_return").mean())
+        )
+        for (agent, task, solver), part in runs.group_by(key[:-1]):
+            full, share = (part[column] for column in ("full", "share"))
+            counts = (share > 1.1 * full).sum(), (share < 0.9 * full).sum()
+            means = [number(x, x) for x in (mean(full), mean(share))]
+            words = f"{str(agent).upper()}, {SOLVERS[str(solver)]}, {steps:,} steps"
+            rows.append([str(task), words, str(len(part)), *means, *map(str, counts)])
+    header = ["task", "trained by", "policies", "μ", "(1 − δ) μ", "10 % better", "10 % worse"]
+    return markdown(header, sorted(rows))
+
+
+def search_table(study: str, *, by_share: bool = False) -> str:
     """All configurations of a round, by how each differs from the first of the search."""
     table = episodes(study, SEARCHED)
     if table.is_empty():
         return NOTHING
+    if by_share:
+        table = with_shares(table).with_columns(pl.col("share_return").alias("return"))
     table = scores(table)
     tasks = sorted({task for row in table["task"] for task in row})
     rows = []
@@ -297,7 +329,9 @@ def stability_table() -> str:
 
 TABLES: Tables = {
     "search": lambda: search_table("recipe-search"),
-    "finals": lambda: search_table("recipe-finals"),
+    "finals-full": lambda: search_table("recipe-finals"),
+    "finals": lambda: search_table("recipe-finals", by_share=True),
+    "idle": idle_table,
     "results": results_table,
     "published": published_table,
     "recent": recent_table,

@@ -72,8 +72,8 @@ class PolicySpec:
 
     observation_size: int
     action_low: tuple[float, ...]
-    """Lower bounds of the box that actions in [−1, 1] are scaled to: the task's, or an adversary's
-    own, in its units."""
+    """Lower bounds of the box that actions in [−1, 1] are scaled to: the task's, the agent's share
+    of it, or an adversary's own, in its units."""
     action_high: tuple[float, ...]
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"

@@ -1,6 +1,7 @@
 """The parts of a recipe, all at once: a run that is interrupted ends as one that was not.
 
-And the output that is an average: which files there are, what is evaluated, what is repaired.
+And the output that is an average: which files there are, what is evaluated, what is repaired. And
+the output that leaves the adversary's share of the action unused.
 """
 
 import shutil
@@ -13,13 +14,15 @@ import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
-from mixedne.config import Config, configure, total_updates
+from mixedne.config import Config, configure, game_of, total_updates
 from mixedne.evaluation.sweep import evaluate
+from mixedne.games import Box
 from mixedne.metrics import read_metrics
 from mixedne.names import SOLVERS
 from mixedne.policies import NAMES, load_policy
 from mixedne.studies.folder import mark_finished, read_finished
 from mixedne.studies.jobs import repair
+from mixedne.tasks import resolve_task
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.run import Status, train_config
 from probes.runs import results
@@ -150,6 +153,56 @@ def test_damaged_policies_are_made_again(name: str, run: Path) -> None:
     assert not path.exists()
     train_config(config, out=run, resume=True)
     assert path.read_bytes() == good
+
+
+def test_with_an_idle_adversary_a_policy_acts_by_its_share(average: Path, tmp_path: Path) -> None:
+    parts: dict[str, Any] = {"output": "average", "average_decay": 0.95, "idle_adversary": True}
+    config = configure(PENDULUM, solver="gad", **SMALL, **parts)
+    train_config(config, out=tmp_path / "run")
+    game, rng = game_of(config, resolve_task(PENDULUM)), np.random.default_rng(0)
+    observations, reach = rng.standard_normal((5, 4)), 3.0
+    for name in ("policy", "policy-iterate"):
+        full, share = (load_policy(path, name) for path in (average, tmp_path / "run"))
+        # Training is the same; the policy executes what the game would if the adversary rested.
+        assert np.array_equal(full.unit(observations), share.unit(observations))
+        rested = game.execute(full.unit(observations), 0.0, chance=0.5)
+        np.testing.assert_allclose(share(observations), reach * rested, rtol=1e-6)
+        np.testing.assert_allclose(share(observations), 0.9 * full(observations), rtol=1e-6)
+    full, share = (load_policy(path, "adversary") for path in (average, tmp_path / "run"))
+    assert np.array_equal(full(observations), share(observations))
+
+
+def test_the_share_is_evaluated(tmp_path: Path) -> None:
+    config = configure(PENDULUM, **SMALL, delta=0.5, idle_adversary=True)
+    run = train_config(config, out=tmp_path / "run")
+    [line] = [x for x in read_metrics(run.path) if x["kind"] == "evaluation" and x["step"] == 200]
+    policy = load_policy(run.path)
+    table = evaluate(policy, PENDULUM, mass=[1.0], episodes=1, seed=config.seed)
+    assert line["return_mean"] == pytest.approx(table["return"].mean(), rel=1e-12)
+    assert policy.reach == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("choices", "needed"),
+    [
+        ({"delta": 0.0}, "an adversary"),
+        ({"formulation": "pr-mdp"}, "formulation nr-mdp"),
+        ({"agent": "sac"}, "an adversary"),
+    ],
+)
+def test_an_idle_adversary_needs_one_that_shares_the_action(
+    choices: dict[str, Any], needed: str
+) -> None:
+    with pytest.raises(
+        InvalidInputError, match=f"idle_adversary has an effect only with {needed}$"
+    ):
+        configure(PENDULUM, **choices, idle_adversary=True)
+
+
+def test_a_share_of_a_box_keeps_its_centre() -> None:
+    low, high = Box(np.array([0.0, -1.0]), np.array([2.0, 1.0])).shrunk(0.5)
+    assert low.tolist() == [0.5, -0.5]
+    assert high.tolist() == [1.5, 0.5]
 
 
 def test_a_decay_without_an_average_is_refused() -> None:

@@ -103,6 +103,7 @@ off_policy = functools.partial(setting, agents=("ddpg", "td3", "sac"))
 deterministic = functools.partial(setting, agents=DETERMINISTIC)
 sac = functools.partial(setting, agents=("sac",))
 vpg = functools.partial(setting, agents=("vpg",))
+nr_mdp = functools.partial(setting, formulations=("nr-mdp",))
 rarl = functools.partial(setting, formulations=("rarl",))
 physical = functools.partial(setting, formulations=("parameters",))
 m2td3 = functools.partial(setting, formulations=("m2td3",))
@@ -251,6 +252,11 @@ class Config:
         "What is evaluated and saved as the policy: the current players (iterate) or the average "
         "of their outer iterates. With average, the iterate, which collects data, is saved, too.",
         choices=OUTPUTS,
+    )
+    idle_adversary: bool = nr_mdp(
+        False,
+        "Whether the saved policy acts by its share of the action, (1 − δ) μ(s), as in the game "
+        "against an adversary that does nothing; otherwise by μ(s), as in the paper.",
     )
     average_decay: float = setting(
         0.999,

@@ -33,5 +33,6 @@ def action_game(task: Any, name: str, delta: float | None) -> Game:
         executed=box,
         branches=lotteries[rule],
         branch_count=2 if rule == "pr-mdp" else 1,
+        agent_share=1 - delta if rule == "nr-mdp" else 1.0,
         players_meet=rule == "nr-mdp",
     )

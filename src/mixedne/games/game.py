@@ -35,6 +35,11 @@ class Box(NamedTuple):
         """Dimension of an action."""
         return len(self.low)
 
+    def shrunk(self, share: float) -> "Box":
+        """A share of the box, around its centre."""
+        centre, reach = (self.low + self.high) / 2, (self.high - self.low) / 2
+        return Box(centre - share * reach, centre + share * reach)
+
 
 @dataclass(frozen=True, eq=False)
 class Game:
@@ -52,6 +57,8 @@ class Game:
     branches: Callable[[Any, Any], tuple[Branch, ...]]
     """(agent's action, adversary's action or None) → the lottery."""
     branch_count: int = 1
+    agent_share: float = 1.0
+    """The share of the executed action that is the agent's; the rest is the adversary's."""
     players_meet: bool = True
     """Whether a branch mixes actions, so that a player's gradient depends on the other's action."""
     unseen: int = 0

@@ -95,6 +95,9 @@ def make_policies(
 ) -> Players:
     """The players as standalone policies; None if there is no adversary."""
     game = game_of(config, task)
+    boxes = game.boxes
+    if config.idle_adversary and boxes.agent is not None:
+        boxes = boxes._replace(agent=boxes.agent.shrunk(game.agent_share))
 
     def policy(network: Any, scaling: Any, seen: int, box: Box | None) -> Policy | None:
         if network is None or box is None:
@@ -117,7 +120,7 @@ def make_policies(
         for name, part in normaliser._asdict().items():
             for scaling, view in zip(scalings, game.views(part), strict=True):
                 scaling[f"normaliser.{name}"] = view
-    return Players(*map(policy, players, scalings, game.sees, game.boxes))
+    return Players(*map(policy, players, scalings, game.sees, boxes))
 
 
 def _settings(agent: type[DDPG | SAC | VPG], config: Config) -> dict[str, Any]:
