@@ -193,6 +193,14 @@ def test_an_option_that_was_typed_is_kept_also_at_its_default() -> None:
     assert parse([*words, "--target_noise=0.01"]).config.target_noise == 0.01
 
 
+@pytest.mark.parametrize("folder", ["output", "gamma", "steps", "no-output"])
+def test_a_folder_may_be_named_like_an_option(folder: str) -> None:
+    """And does not set that option to its default, against the preset's value."""
+    found = parse(["train", "Swimmer-v5", "--preset", "robust", "--out", folder])
+    assert found.out == Path(folder)
+    assert found.config == configure("Swimmer-v5", preset="robust")
+
+
 def test_whole_numbers_can_be_typed_as_floats() -> None:
     config = parse(["train", "Hopper-v5", "--steps", "1e5", "--hidden", "1e1", "8.0"]).config
     assert (config.steps, config.hidden) == (100_000, (10, 8))

@@ -56,7 +56,8 @@ class Train:
         values: dict[str, Any] = {}
         for name, value in dataclasses.asdict(read(_options(Config("")), words)).items():
             values |= value if isinstance(value, dict) else {name: value}  # a group, or an option
-        names = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words}
+        options = [word[2:].partition("=")[0] for word in words if word.startswith("--")]
+        names = {option.replace("-", "_") for option in options}
         names |= {name.removeprefix("no_") for name in names}
         given = {name: values[name] for name in SETTINGS if name in names and name != "task"}
         find_modules_here(values["task"])
