@@ -16,7 +16,7 @@ from mixedne import InvalidInputError
 from mixedne.config import Config, configure, total_updates
 from mixedne.evaluation.sweep import evaluate
 from mixedne.metrics import read_metrics
-from mixedne.names import SOLVERS
+from mixedne.names import OUTPUTS, SOLVERS
 from mixedne.policies import NAMES, load_policy
 from mixedne.studies.folder import mark_finished, read_finished
 from mixedne.studies.jobs import repair
@@ -150,6 +150,23 @@ def test_damaged_policies_are_made_again(name: str, run: Path) -> None:
     assert not path.exists()
     train_config(config, out=run, resume=True)
     assert path.read_bytes() == good
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_finished_run_of_m2td3_is_known_by_the_agent_alone(output: str, tmp_path: Path) -> None:
+    """Its adversary is no policy, so a lost checkpoint does not mean that one is missing."""
+    chosen: dict[str, Any] = {
+        "formulation": "m2td3",
+        "parameters": "mass[pole]=0.5:2",
+        "output": output,
+    }
+    config = configure(PENDULUM, solver="gad", **chosen, **SMALL)
+    out = train_config(config, out=tmp_path / "run").path
+    shutil.rmtree(out / "checkpoint")
+    seen: list[Status] = []
+    train_config(config, out=out, resume=True, watch=seen.append)
+    assert not seen  # it was not trained again
+    assert not list(out.glob("adversary*"))
 
 
 def test_a_decay_without_an_average_is_refused() -> None:
