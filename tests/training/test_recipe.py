@@ -3,12 +3,14 @@
 And the output that is an average: which files there are, what is evaluated, what is repaired.
 """
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -18,10 +20,14 @@ from mixedne.evaluation.sweep import evaluate
 from mixedne.metrics import read_metrics
 from mixedne.names import OUTPUTS, SOLVERS
 from mixedne.policies import NAMES, load_policy
+from mixedne.solvers import Controls, Oracle, solve
 from mixedne.studies.folder import mark_finished, read_finished
 from mixedne.studies.jobs import repair
+from mixedne.training.assembly import make_solver
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.run import Status, train_config
+from mixedne.training.updates import inner_steps, noise_scale
+from mixedne.types import Players
 from probes.runs import results
 
 PENDULUM = "InvertedPendulum-v5"
@@ -90,6 +96,25 @@ def test_with_all_parts_a_run_left_midway_ends_the_same(
     lines = [line for line in read_metrics(whole) if line["kind"] == "training"]
     assert lines[-1]["updates"] == total_updates(vars(config))
     assert (lines[-1].get("reward_scale", 0) > 0) == (agent != "vpg")
+
+
+def test_targets_of_the_preset_robust_move_at_one_pace_with_every_solver() -> None:
+    """Counted in a cycle of the solver itself: with chains, targets follow every inner step."""
+    counting = Oracle(
+        gradients=lambda carry, players, opponent: players,
+        begin=lambda key, carry, players, opponent: (carry[0] + 1, carry[1]),
+        end=lambda carry, players: (carry[0], carry[1] + 1),
+    )
+    paces = set()
+    for name, delta in itertools.product(SOLVERS, (0.0, 0.1)):
+        config = configure(PENDULUM, preset="robust", solver=name, delta=delta)
+        solver, t = make_solver(config, counting), np.arange(1, config.updates + 1)
+        state = solver.init(Players(jnp.ones(1), jnp.ones(1) if delta else None), (0, 0))
+        controls = Controls(inner_steps(config, t), noise_scale(config, t).astype(np.float32))
+        state, _ = solve(solver, jax.random.key(0), state, controls)
+        critics, targets = (int(count) / config.collect_steps for count in state.carry)
+        paces.add((critics, round(targets * (1 - config.tau), 6)))
+    assert len(paces) == 1
 
 
 # -- the average as output -----------------------------------------------------------------------
