@@ -17,6 +17,7 @@ import pytest
 from mixedne import InvalidInputError
 from mixedne.config import Config, configure, total_updates
 from mixedne.evaluation.sweep import evaluate
+from mixedne.files import read_json
 from mixedne.metrics import read_metrics
 from mixedne.names import OUTPUTS, SOLVERS
 from mixedne.policies import NAMES, load_policy
@@ -98,6 +99,20 @@ def test_with_all_parts_a_run_left_midway_ends_the_same(
     assert (lines[-1].get("reward_scale", 0) > 0) == (agent != "vpg")
 
 
+@pytest.mark.parametrize(
+    ("name", "sigma0"), [("gad", None), ("mixedne-ld", 0), ("mixedne-ld", 1e-9)]
+)
+def test_the_bias_correction_reaches_the_solver(name: str, sigma0: float | None) -> None:
+    """The first step is η with it, and η/√(1 − α) without."""
+    oracle = Oracle(gradients=lambda carry, players, opponent: players)
+    own: dict[str, Any] = {} if sigma0 is None else {"sigma0": sigma0}
+    for corrected, length in ((True, 1e-4), (False, 1e-4 / 0.001**0.5)):
+        config = configure(PENDULUM, solver=name, delta=0, rms_bias_correction=corrected, **own)
+        solver = make_solver(config, oracle)
+        state, _ = solver.step(jax.random.key(0), solver.init(Players(jnp.ones(1), None)))
+        np.testing.assert_allclose(state.players.agent - 1, length, rtol=2e-3)
+
+
 def test_targets_of_the_preset_robust_move_at_one_pace_with_every_solver() -> None:
     """Counted in a cycle of the solver itself: with chains, targets follow every inner step."""
     counting = Oracle(
@@ -158,6 +173,14 @@ def test_the_average_is_evaluated(average: Path) -> None:
     assert returns["policy"]["return"].to_list() == [last["return_mean"]]
     by_folder = evaluate(average, PENDULUM, mass=[1.0], episodes=1, seed=3)
     assert by_folder["return"].to_list() == [last["return_mean"]]
+
+
+def test_the_best_policy_is_an_average_too(average: Path) -> None:
+    said = read_json(average / "best" / "best.json")
+    found = evaluate(average, PENDULUM, at="best", mass=[1.0], episodes=1, seed=3)
+    assert found["return"].to_list() == [said["mean_return"]]
+    ours, beside = (load_policy(average / "best", name).tensors for name in NAMES[::2])
+    assert any((ours[name] != beside[name]).any() for name in ours)
 
 
 @pytest.mark.parametrize("name", NAMES)
