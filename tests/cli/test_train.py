@@ -151,6 +151,19 @@ def test_help_shows_the_presets_values(capsys: pytest.CaptureFixture[str]) -> No
     }
 
 
+@pytest.mark.parametrize("words", [[], ["--delta=0"], ["--solver", "gad"], ["--formulation=rarl"]])
+def test_help_shows_the_values_of_robust(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They depend on whether there are chains."""
+    options = shown(capsys, "Hopper-v5", "--preset", "robust", *words)
+    config = parse(["train", "Hopper-v5", "--preset", "robust", *words]).config
+    for name in ("agent", "solver", "steps", "updates", "inner_max", "tau", "beta", "output"):
+        assert f"(default: {getattr(config, name)})" in options[f"--{name.replace('_', '-')}"]
+    assert "(default: 0.2)" in options["--target-noise"]
+    assert "0.2 with the others" in options["--target-noise"]
+
+
 def test_help_needs_no_task(capsys: pytest.CaptureFixture[str]) -> None:
     options = shown(capsys)
     assert "(default: 64 64)" in options["--hidden"]
@@ -191,6 +204,14 @@ def test_an_option_that_was_typed_is_kept_also_at_its_default() -> None:
     assert parse(words).config.target_noise == 0.1
     assert parse([*words, "--target-noise", "0.01"]).config.target_noise == 0.01
     assert parse([*words, "--target_noise=0.01"]).config.target_noise == 0.01
+
+
+@pytest.mark.parametrize("folder", ["output", "gamma", "steps", "no-output"])
+def test_a_folder_may_be_named_like_an_option(folder: str) -> None:
+    """And does not set that option to its default, against the preset's value."""
+    found = parse(["train", "Swimmer-v5", "--preset", "robust", "--out", folder])
+    assert found.out == Path(folder)
+    assert found.config == configure("Swimmer-v5", preset="robust")
 
 
 def test_whole_numbers_can_be_typed_as_floats() -> None:
@@ -291,6 +312,8 @@ def test_elsewhere_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture
             "the first bound of mass must be below the second: 2:1",
         ),
         (["Hopper-v5", "--delta", "1"], "delta must be below 1, not 1.0"),
+        (["Hopper-v5", "--preset", "robust", "--agent", "sac"], "is for td3, not for sac"),
+        (["Hopper-v5", "--preset", "robust", "--solver", "None"], "td3 needs a solver"),
         (["Hopper-v5", "--solver", "gad", "--sigma0", "0.1"], "sigma0 has an effect only with"),
         (["Hopper-v5", "--gamma", "2"], "gamma must be at most 1, not 2.0"),
         (["Hopper-v5", "--steps", "many"], "--steps: must be a whole number, not 'many'"),

@@ -169,6 +169,19 @@ def test_the_preset_robust_makes_as_many_gradient_steps_with_every_solver() -> N
     assert len(steps) == len(paces) == 1
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("formulation", ["pr-mdp", "rarl", "parameters", "m2td3"])
+def test_the_preset_robust_has_chains_in_every_game(formulation: str, solver: str) -> None:
+    """Where MixedNE-LD has an adversary, also where the game has no δ."""
+    bounds: dict[str, Any] = {}
+    if formulation in ("parameters", "m2td3"):
+        bounds = {"parameters": "mass[torso]=0.5:2"}
+    config = configure("Hopper", preset="robust", solver=solver, formulation=formulation, **bounds)
+    usual = configure("Hopper", preset="robust", solver=solver)
+    by_chains = ("inner_growth", "inner_max", "updates", "tau", "beta")
+    assert all(getattr(config, name) == getattr(usual, name) for name in by_chains)
+
+
 def test_the_preset_robust_differs_between_tasks_in_gamma_alone() -> None:
     tasks = (*PAPER_TASKS, "Pendulum-v1")
     found = [configure(task, preset="robust") for task in tasks]

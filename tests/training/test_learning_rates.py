@@ -1,5 +1,6 @@
 """Learning rates that fall in the course of a run: whose, by how much, and to which update."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -7,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mixedne.agents import DDPG, Batches
+from mixedne.agents.base import CriticCarry, batch_at
 from mixedne.config import Config, configure, game_of, total_updates
 from mixedne.names import SOLVERS
 from mixedne.solvers import SolverState
@@ -87,6 +90,34 @@ def test_vpg_too() -> None:
     first, second, third = last_player(0.0)
     assert (first != second).any()  # at half the rate
     np.testing.assert_allclose(second, third, atol=1e-7)
+
+
+@dataclass(frozen=True, eq=False)
+class Rates(DDPG):
+    """Critics that do not learn, but sum up what is left of their learning rate."""
+
+    def begin(self, batches: Batches, key: Any, carry: CriticCarry, *players: Any) -> CriticCarry:
+        rate = batch_at(batches.rate, carry.batch)
+        sums = {name: total + rate for name, total in carry.sums.items()}
+        return carry._replace(batch=carry.batch + 1, sums=sums)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_minibatch_has_the_rate_of_its_update(solver: str) -> None:
+    """Also where an update takes several: chains, and the look-ahead of every second update."""
+    chains = {"inner_growth": 1.0, "inner_max": 2} if solver == "mixedne-ld" else {}
+    settings: dict[str, Any] = {**ONE, **SMALL, **chains, "updates": 10, "policy_delay": 2}
+    config = configure(PENDULUM, solver=solver, learning_rate_decay=0.1, **settings)
+    game = game_of(config, resolve_task(PENDULUM))
+    updater = OffPolicyUpdater(config, Rates(4, 1, game=game, hidden=(4,)))
+    replay = Replay.create(None, transition_layout(game).width, 64, 0)
+    replay.append(np.zeros((64, replay.width), np.float32))
+    scaling = RunningMoments.empty(4).scaling()
+    inputs = RunInputs(config, updater.init(0), replay, scaling)
+    [(_, metrics)] = updater.advance([inputs], 0, 10)
+    left = 1 - 0.9 * np.arange(1, 11) / 10
+    expected = left.sum() * (2 if chains else 1)
+    assert sum(call["critic_loss"] for call in metrics) == pytest.approx(expected, rel=1e-5)
 
 
 def updates_made(config: Config) -> int:

@@ -4,27 +4,34 @@ And the output that is an average: which files there are, what is evaluated, wha
 the output that leaves the adversary's share of the action unused.
 """
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from mixedne import InvalidInputError
 from mixedne.config import Config, configure, game_of, total_updates
 from mixedne.evaluation.sweep import evaluate
+from mixedne.files import read_json
 from mixedne.games import Box
 from mixedne.metrics import read_metrics
-from mixedne.names import SOLVERS
+from mixedne.names import OUTPUTS, SOLVERS
 from mixedne.policies import NAMES, load_policy
+from mixedne.solvers import Controls, Oracle, solve
 from mixedne.studies.folder import mark_finished, read_finished
 from mixedne.studies.jobs import repair
 from mixedne.tasks import resolve_task
+from mixedne.training.assembly import make_solver
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.run import Status, train_config
+from mixedne.training.updates import inner_steps, noise_scale
+from mixedne.types import Players
 from probes.runs import results
 
 PENDULUM = "InvertedPendulum-v5"
@@ -95,6 +102,39 @@ def test_with_all_parts_a_run_left_midway_ends_the_same(
     assert (lines[-1].get("reward_scale", 0) > 0) == (agent != "vpg")
 
 
+@pytest.mark.parametrize(
+    ("name", "sigma0"), [("gad", None), ("mixedne-ld", 0), ("mixedne-ld", 1e-9)]
+)
+def test_the_bias_correction_reaches_the_solver(name: str, sigma0: float | None) -> None:
+    """The first step is η with it, and η/√(1 − α) without."""
+    oracle = Oracle(gradients=lambda carry, players, opponent: players)
+    own: dict[str, Any] = {} if sigma0 is None else {"sigma0": sigma0}
+    for corrected, length in ((True, 1e-4), (False, 1e-4 / 0.001**0.5)):
+        config = configure(PENDULUM, solver=name, delta=0, rms_bias_correction=corrected, **own)
+        solver = make_solver(config, oracle)
+        state, _ = solver.step(jax.random.key(0), solver.init(Players(jnp.ones(1), None)))
+        np.testing.assert_allclose(state.players.agent - 1, length, rtol=2e-3)
+
+
+def test_targets_of_the_preset_robust_move_at_one_pace_with_every_solver() -> None:
+    """Counted in a cycle of the solver itself: with chains, targets follow every inner step."""
+    counting = Oracle(
+        gradients=lambda carry, players, opponent: players,
+        begin=lambda key, carry, players, opponent: (carry[0] + 1, carry[1]),
+        end=lambda carry, players: (carry[0], carry[1] + 1),
+    )
+    paces = set()
+    for name, delta in itertools.product(SOLVERS, (0.0, 0.1)):
+        config = configure(PENDULUM, preset="robust", solver=name, delta=delta)
+        solver, t = make_solver(config, counting), np.arange(1, config.updates + 1)
+        state = solver.init(Players(jnp.ones(1), jnp.ones(1) if delta else None), (0, 0))
+        controls = Controls(inner_steps(config, t), noise_scale(config, t).astype(np.float32))
+        state, _ = solve(solver, jax.random.key(0), state, controls)
+        critics, targets = (int(count) / config.collect_steps for count in state.carry)
+        paces.add((critics, round(targets * (1 - config.tau), 6)))
+    assert len(paces) == 1
+
+
 # -- the average as output -----------------------------------------------------------------------
 
 
@@ -136,6 +176,14 @@ def test_the_average_is_evaluated(average: Path) -> None:
     assert returns["policy"]["return"].to_list() == [last["return_mean"]]
     by_folder = evaluate(average, PENDULUM, mass=[1.0], episodes=1, seed=3)
     assert by_folder["return"].to_list() == [last["return_mean"]]
+
+
+def test_the_best_policy_is_an_average_too(average: Path) -> None:
+    said = read_json(average / "best" / "best.json")
+    found = evaluate(average, PENDULUM, at="best", mass=[1.0], episodes=1, seed=3)
+    assert found["return"].to_list() == [said["mean_return"]]
+    ours, beside = (load_policy(average / "best", name).tensors for name in NAMES[::2])
+    assert any((ours[name] != beside[name]).any() for name in ours)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,6 +251,23 @@ def test_a_share_of_a_box_keeps_its_centre() -> None:
     low, high = Box(np.array([0.0, -1.0]), np.array([2.0, 1.0])).shrunk(0.5)
     assert low.tolist() == [0.5, -0.5]
     assert high.tolist() == [1.5, 0.5]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_finished_run_of_m2td3_is_known_by_the_agent_alone(output: str, tmp_path: Path) -> None:
+    """Its adversary is no policy, so a lost checkpoint does not mean that one is missing."""
+    chosen: dict[str, Any] = {
+        "formulation": "m2td3",
+        "parameters": "mass[pole]=0.5:2",
+        "output": output,
+    }
+    config = configure(PENDULUM, solver="gad", **chosen, **SMALL)
+    out = train_config(config, out=tmp_path / "run").path
+    shutil.rmtree(out / "checkpoint")
+    seen: list[Status] = []
+    train_config(config, out=out, resume=True, watch=seen.append)
+    assert not seen  # it was not trained again
+    assert not list(out.glob("adversary*"))
 
 
 def test_a_decay_without_an_average_is_refused() -> None:

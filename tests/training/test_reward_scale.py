@@ -1,6 +1,7 @@
 """Rewards scaled by the deviation of the discounted return: by hand, in the program, resumed."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,10 +10,12 @@ import pytest
 
 from mixedne import InvalidInputError, Players
 from mixedne.config import Config, configure, game_of
+from mixedne.metrics import read_metrics
 from mixedne.tasks import resolve_task
 from mixedne.training import collection
 from mixedne.training.collection import Experience, RunningMoments, transition_layout
 from mixedne.training.replay import Replay
+from mixedne.training.run import train_config
 from mixedne.training.updates import OffPolicyUpdater, RunInputs
 from probes.faulty import Recorder
 from probes.policies import random_policy
@@ -48,6 +51,9 @@ def test_the_deviation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         assert made.reward_scale == pytest.approx(np.std(returns[:last]), rel=1e-6)
     assert ended == [(150.0, 5), (60.0, 3)]  # as the task pays
     assert made.largest_reward == 50
+    assert made.replay is not None
+    stored = made.replay.sample(np.random.default_rng(0), (500,))[:, made.layout.columns["reward"]]
+    assert {*stored.ravel()} == {10, 20, 30, 40, 50}  # as well
 
 
 def test_off_there_is_no_scale() -> None:
@@ -78,6 +84,20 @@ def test_the_program_divides_rewards(agent: str) -> None:
         ends.append(np.asarray(jax.flatten_util.ravel_pytree(state.carry.critics)[0]))
     np.testing.assert_array_equal(ends[0], ends[1])
     assert (ends[0] != ends[2]).any()
+
+
+def test_a_run_teaches_scaled_rewards_and_reports_the_tasks(tmp_path: Path) -> None:
+    """At γ = 0 the targets are the rewards; two runs have the same data until the only updates."""
+    lines = []
+    for scale in (False, True):
+        settings = {**SMALL, "steps": 40, "update_after": 36, "gamma": 0.0, "evaluate_every": 0}
+        config = configure(PENDULUM, solver="gad", **settings, scale_rewards=scale)
+        run = train_config(config, out=tmp_path / str(scale))
+        lines += read_metrics(run.path)
+    plain, scaled = lines
+    assert scaled["reward_scale"] < 0.9
+    assert scaled["target_mean"] == pytest.approx(plain["target_mean"] / scaled["reward_scale"])
+    assert scaled["return_mean"] == plain["return_mean"]
 
 
 def test_a_resumed_run_has_the_same_deviation() -> None:

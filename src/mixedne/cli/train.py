@@ -16,6 +16,7 @@ from mixedne.cli.streams import note
 from mixedne.compilation import use_compilation_cache
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
 from mixedne.config.configure import choose, preset_config, protagonist_task, set_files
+from mixedne.config.presets import OWN_AGENTS
 from mixedne.errors import InvalidInputError
 from mixedne.names import CHOICES, SOLVERS, either
 
@@ -56,14 +57,16 @@ class Train:
         values: dict[str, Any] = {}
         for name, value in dataclasses.asdict(read(_options(Config("")), words)).items():
             values |= value if isinstance(value, dict) else {name: value}  # a group, or an option
-        names = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words}
+        options = [word[2:].partition("=")[0] for word in words if word.startswith("--")]
+        names = {option.replace("-", "_") for option in options}
         names |= {name.removeprefix("no_") for name in names}
         given = {name: values[name] for name in SETTINGS if name in names and name != "task"}
         find_modules_here(values["task"])
         if values["task"]:
             values["task"] = protagonist_task(values["task"], values["protagonist"])
-        if given.get("solver", "") is None and values["agent"] != "sac":
-            raise InvalidInputError(f"{values['agent']} needs a solver: {either(tuple(SOLVERS))}")
+        agent = given.get("agent") or OWN_AGENTS.get(values["preset"], values["agent"])
+        if given.get("solver", "") is None and agent != "sac":
+            raise InvalidInputError(f"{agent} needs a solver: {either(tuple(SOLVERS))}")
         if len(words) < len(arguments):
             chosen = {name: value for name, value in given.items() if name in CHOICES}
             task = values["task"]

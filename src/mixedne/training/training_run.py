@@ -77,7 +77,8 @@ class TrainingRun:
 
     def begin(self, *, resume: bool) -> None:
         """Continue from the newest undamaged checkpoint, or start from scratch."""
-        names = self._by_name(*[self.state.players] * 2)
+        players = self._make_policies(self.state.players)  # M2TD3's adversary has no policy
+        names = self._by_name(players, players)
         was_finished = resume and self._was_finished([*names][-1])
         if was_finished and self.folder.has_policies(names):
             read_metrics(self.folder.path)  # raises if damaged: they cannot be restored
