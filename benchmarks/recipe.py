@@ -146,24 +146,23 @@ def with_shares(table: pl.DataFrame) -> pl.DataFrame:
 
 def idle_table() -> str:
     """All published policies of NR-MDP: alone by μ, and by (1 − δ) μ, in the same episodes."""
+    key = ["task", "agent", "solver", "steps"]
+    tables = [results(ROOT / "results" / name) for name in ("recipe", "sets", "reproduction")]
+    own = [with_shares(table.filter(is_nominal(table.columns))) for table in tables]
+    columns = [*key, "identifier", "episode", "return", "share_return"]
     rows = []
-    for name, steps in {"recipe": 100_000, "sets": 300_000, "reproduction": 500_000}.items():
-        table = results(ROOT / "results" / name)
-        key = ["agent", "task", "solver", "identifier"]
-        own = with_shares(table.filter(is_nominal(table.columns), steps=steps))
-        runs = (
-            own.unique(["identifier", "episode"])
-            .group_by(key)
-            .agg(full=pl.col("return").mean(), share=pl.col("share_return").mean())
-        )
-        for (agent, task, solver), part in runs.group_by(key[:-1]):
-            full, share = (part[column] for column in ("full", "share"))
-            counts = (share > 1.1 * full).sum(), (share < 0.9 * full).sum()
-            means = [number(x, x) for x in (mean(full), mean(share))]
-            words = f"{str(agent).upper()}, {SOLVERS[str(solver)]}, {steps:,} steps"
-            rows.append([str(task), words, str(len(part)), *means, *map(str, counts)])
+    episodes = pl.concat([table.select(columns) for table in own]).unique(["identifier", "episode"])
+    runs = episodes.group_by([*key, "identifier"]).agg(
+        full=pl.col("return").mean(), share=pl.col("share_return").mean()
+    )
+    for (task, agent, solver, steps), part in runs.sort(key).group_by(key, maintain_order=True):
+        full, share = (part[column] for column in ("full", "share"))
+        counts = (share > 1.1 * full).sum(), (share < 0.9 * full).sum()
+        means = [number(x, x) for x in (mean(full), mean(share))]
+        words = f"{str(agent).upper()}, {SOLVERS[str(solver)]}, {steps:,} steps"
+        rows.append([str(task), words, str(len(part)), *means, *map(str, counts)])
     header = ["task", "trained by", "policies", "μ", "(1 − δ) μ", "10 % better", "10 % worse"]
-    return markdown(header, sorted(rows))
+    return markdown(header, rows)
 
 
 def search_table(study: str, *, by_share: bool = False) -> str:
