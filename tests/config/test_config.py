@@ -375,7 +375,10 @@ def test_values_of_another_type_are_refused(field: str) -> None:
 
 
 LISTS = ("evaluate_masses", "evaluate_rhos", "critic_hidden")
-SHARES = (*("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos", "learning_rate_decay"),)
+SHARES = (
+    *("gamma", "tau", "rms_decay", "thermal_decay", "evaluate_rhos", "learning_rate_decay"),
+    "alone_episodes",
+)
 POSITIVE = (
     *("eta", "critic_learning_rate", "initial_temperature", "beta", "evaluate_masses"),
     *("clip_gradient", "entropy_coefficient", "force", "parameter_learning_rate"),

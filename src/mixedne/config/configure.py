@@ -74,7 +74,7 @@ def configure(
         for name in ("initial_temperature", "target_entropy"):
             lacking[name] = "with a learned α, without entropy_coefficient"
     if config.delta == 0:
-        lacking["idle_adversary"] = "with an adversary"
+        lacking |= dict.fromkeys(("alone_episodes", "idle_adversary"), "with an adversary")
     if config.output != "average":
         lacking["average_decay"] = "with the output average"
     for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():

@@ -76,6 +76,11 @@ class Game:
         return self.boxes.adversary is not None
 
     @property
+    def mixes_actions(self) -> bool:
+        """Whether the adversary's action is of the agent's kind: a copy of it changes nothing."""
+        return self.sizes.agent == self.sizes.adversary == self.executed.size
+
+    @property
     def sizes(self) -> Players[int]:
         """Dimension of each player's action."""
         return Players(*(0 if box is None else box.size for box in self.boxes))

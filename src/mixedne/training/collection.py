@@ -77,6 +77,7 @@ class Episode:
     discounted_return: float = 0.0  # G = Σ γ^(age) r: each reward is discounted as it ages
     actions: list[Array] = field(default_factory=list)  # executed since the reset, in their units
     world: Array | None = None  # its parameters, where the run has chosen them
+    alone: bool = False  # without the adversary
 
 
 def transition_layout(game: Game) -> Layout:
@@ -167,6 +168,8 @@ class Experience:
         finished = []
         for row, normals, uniforms, chance in zip(rows, *self._draws(count, cycle), strict=True):
             a, b = self._actions(policies, normals, uniforms if at_random else None)
+            if self.episode.alone:
+                b = a  # whatever the shares, a is executed
             executed = np.asarray(self._game.execute(a, b, chance), np.float32)
             if ended := self._step(row, a, b, executed):
                 finished.append(ended)
@@ -286,7 +289,9 @@ class Experience:
         seed = episode_seed(self._config.seed, number)
         observation, _ = self._env.reset(seed=seed, options=options)
         self._observation = np.asarray(observation, np.float32)
-        self.episode = Episode(number, world=world)
+        chance = generator(self._config.seed, Stream.ALONE, number).random()
+        alone = self._game.mixes_actions and chance < self._config.alone_episodes
+        self.episode = Episode(number, world=world, alone=alone)
 
     def _choose_world(self, number: int) -> Array | None:
         """One of the worlds, drawn by its probability, with noise; None for any."""

@@ -19,6 +19,7 @@ class Stream(enum.IntEnum):
     UPDATE = 4  # smoothing noise, sampled actions, by update; VPG's Langevin noise, too
     LANGEVIN = 5  # Langevin noise of off-policy agents, by update
     WORLD = 6  # the world that an episode of M2TD3 is played in, by its number
+    ALONE = 7  # whether the agent plays an episode alone, by its number
 
 
 def generator(seed: int, stream: Stream, counter: int) -> np.random.Generator:
