@@ -41,7 +41,7 @@ def at_its_share(policy: Policy, task: str, delta: float) -> Policy:
 
 def own_world(folder: Path) -> pl.DataFrame:
     """A run's episodes in the task's own world, each once."""
-    table = results(folder, settings=["idle_adversary"])
+    table = results(folder, settings=["idle_adversary", "alone_episodes"])
     return table.filter(is_nominal(table.columns)).unique("episode").sort("episode")
 
 
@@ -51,7 +51,8 @@ def played(known: set[str]) -> Iterator[pl.DataFrame]:
         table = own_world(folder)
         run = table.row(0, named=True)
         has_share = run["formulation"] == "nr-mdp" and run["delta"] > 0
-        if run["identifier"] in known or not has_share or run["idle_adversary"]:
+        is_mended = run["idle_adversary"] or run["alone_episodes"] > 0
+        if run["identifier"] in known or is_mended or not has_share:
             continue
         policy = at_its_share(load_policy(folder), run["task"], run["delta"])
         again = evaluate(policy, run["task"], episodes=len(table))

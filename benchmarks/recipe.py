@@ -6,7 +6,7 @@
 ``search``, ``finals``   a configuration's score is the mean over the tasks of its nominal return,
                          as a share of the best configuration's on that task; a return is the mean
                          over the seeds, and below zero counts as zero. Shifted worlds are not
-                         looked at. In the second round policies act by their share of the action.
+                         looked at.
 ``idle``                 what acting by their share changes for all published policies.
 ``results``              the preset ``robust`` and its baselines over masses and frictions; means
                          over training seeds with Student's 95 % interval.
@@ -165,13 +165,11 @@ def idle_table() -> str:
     return markdown(header, rows)
 
 
-def search_table(study: str, *, by_share: bool = False) -> str:
+def search_table(study: str) -> str:
     """All configurations of a round, by how each differs from the first of the search."""
     table = episodes(study, SEARCHED)
     if table.is_empty():
         return NOTHING
-    if by_share:
-        table = with_shares(table).with_columns(pl.col("share_return").alias("return"))
     table = scores(table)
     tasks = sorted({task for row in table["task"] for task in row})
     rows = []
@@ -328,8 +326,8 @@ def stability_table() -> str:
 
 TABLES: Tables = {
     "search": lambda: search_table("recipe-search"),
-    "finals-full": lambda: search_table("recipe-finals"),
-    "finals": lambda: search_table("recipe-finals", by_share=True),
+    "finals-first": lambda: search_table("recipe-finals-first"),
+    "finals": lambda: search_table("recipe-finals"),
     "idle": idle_table,
     "results": results_table,
     "published": published_table,

@@ -51,9 +51,13 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def collector(
-    formulation: str = "nr-mdp", delta: float = 0.25, sigma: float = 0.0, task: Task = RECORDER
+    formulation: str = "nr-mdp",
+    delta: float = 0.25,
+    sigma: float = 0.0,
+    task: Task = RECORDER,
+    **more: Any,
 ) -> tuple[Experience, Layout]:
-    choices: dict[str, Any] = {"formulation": formulation, "delta": delta, "sigma": sigma}
+    choices: dict[str, Any] = {"formulation": formulation, "delta": delta, "sigma": sigma, **more}
     made = Experience(configure("InvertedPendulum", **choices, seed=7), task, None)
     made.start()
     return made, made.layout
@@ -177,6 +181,54 @@ def test_pr_mdp_takes_turns(recorder: Recorder) -> None:
     # 4000 turns: 0.25 ± 0.0068.
     assert by_adversary.mean() == pytest.approx(0.25, abs=5 * 0.0068)
     np.testing.assert_array_equal(np.array(recorder.actions)[:, 0] == 0, by_adversary)
+
+
+def alone(made: tuple[Experience, Layout], count: int) -> dict[int, list[bool]]:
+    """Per episode, for each of its steps, whether the agent's own action was executed."""
+    players: Any = Players(Constant(0.5, -1.0), Constant(-0.5, 1.0))
+    found: dict[int, list[bool]] = {}
+    for cycle in range(count):
+        number = made[0].episode.number
+        rows, _ = made[0].play(players, 1, cycle, at_random=False)
+        fields = unpack(made[1], rows)
+        found.setdefault(number, []).append(bool((fields["action"] == [[0.5, -1.0]]).all()))
+    return found
+
+
+def test_the_agent_plays_a_share_of_the_episodes_alone(recorder: Recorder) -> None:
+    for share in (0.0, 0.4, 1.0):
+        episodes = alone(collector(alone_episodes=share), 1000).values()
+        assert all(len(set(steps)) == 1 for steps in episodes)  # an episode as a whole
+        played = np.mean([steps[0] for steps in episodes])
+        assert played == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / len(episodes)))
+
+
+def test_pr_mdp_has_no_turns_in_episodes_alone(recorder: Recorder) -> None:
+    assert not all(all(steps) for steps in alone(collector("pr-mdp"), 200).values())
+    assert all(all(steps) for steps in alone(collector("pr-mdp", alone_episodes=1.0), 200).values())
+
+
+def test_an_episode_that_is_resumed_is_still_played_alone(recorder: Recorder) -> None:
+    whole = alone(collector(alone_episodes=0.5), 200)
+    assert len({steps[0] for steps in whole.values()}) == 2
+    for number, steps in whole.items():
+        made = collector(alone_episodes=0.5)
+        made[0].resume(number, np.zeros((0, 2), np.float32))
+        assert alone(made, 1) == {number: steps[:1]}
+
+
+@pytest.mark.parametrize("formulation", ["rarl", "parameters"])
+def test_other_adversaries_have_nothing_to_copy(formulation: str) -> None:
+    """The preset's share of episodes alone is of no concern to them."""
+    own: dict[str, Any] = {"parameters": ("mass=0.5:2",)} if formulation == "parameters" else {}
+    config = configure("InvertedPendulum-v5", preset="robust", formulation=formulation, **own)
+    made = Experience(config, resolve_task("InvertedPendulum-v5"), None)
+    made.start()
+    assert config.alone_episodes == 0.5
+    for number in range(20):
+        made.resume(number, np.zeros((0, 1), np.float32))
+        assert not made.episode.alone
+    made.close()
 
 
 def test_every_cycle_draws_anew() -> None:

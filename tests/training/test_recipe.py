@@ -46,6 +46,7 @@ PARTS: dict[str, Any] = {
     **{"critic_hidden": (12, 6), "critic_optimizer": "adamw", "critic_weight_decay": 0.01},
     **{"scale_rewards": True, "normalise_observations": True},
 }
+ALONE: dict[str, Any] = {"alone_episodes": 0.5}
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,8 @@ def all_parts(agent: str, solver: str | None) -> Config:
         own: dict[str, Any] = {"hidden": (4,), "horizon": 20, "steps": 40, "metrics_every": 8}
         own |= {"checkpoint_every": 16, "evaluate_every": 0}
         return configure("toy", agent=agent, solver=solver, **own, **RATES, **corrected)
-    return configure(PENDULUM, agent=agent, solver=solver, **SMALL, **PARTS, **corrected)
+    alone = {} if agent == "sac" else ALONE
+    return configure(PENDULUM, agent=agent, solver=solver, **SMALL, **PARTS, **corrected, **alone)
 
 
 CASES = [("td3", "mixedne-ld")]
@@ -233,18 +235,19 @@ def test_the_share_is_evaluated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choices", "needed"),
     [
-        ({"delta": 0.0}, "an adversary"),
-        ({"formulation": "pr-mdp"}, "formulation nr-mdp"),
-        ({"agent": "sac"}, "an adversary"),
+        ({"delta": 0.0, "idle_adversary": True}, "an adversary"),
+        ({"delta": 0.0, "alone_episodes": 0.5}, "an adversary"),
+        ({"formulation": "pr-mdp", "idle_adversary": True}, "formulation nr-mdp"),
+        ({"formulation": "rarl", "alone_episodes": 0.5}, "formulation nr-mdp or pr-mdp"),
+        ({"agent": "sac", "idle_adversary": True}, "an adversary"),
+        ({"agent": "sac", "alone_episodes": 0.5}, "an adversary"),
     ],
 )
-def test_an_idle_adversary_needs_one_that_shares_the_action(
+def test_acting_alone_needs_an_adversary_that_shares_the_action(
     choices: dict[str, Any], needed: str
 ) -> None:
-    with pytest.raises(
-        InvalidInputError, match=f"idle_adversary has an effect only with {needed}$"
-    ):
-        configure(PENDULUM, **choices, idle_adversary=True)
+    with pytest.raises(InvalidInputError, match=f"has an effect only with {needed}$"):
+        configure(PENDULUM, **choices)
 
 
 def test_a_share_of_a_box_keeps_its_centre() -> None:
