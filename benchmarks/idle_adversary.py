@@ -51,7 +51,7 @@ def played(known: set[str]) -> Iterator[pl.DataFrame]:
         table = own_world(folder)
         run = table.row(0, named=True)
         has_share = run["formulation"] == "nr-mdp" and run["delta"] > 0
-        is_mended = run["idle_adversary"] or run["alone_episodes"] > 0
+        is_mended = run["idle_adversary"] or run["alone_episodes"]
         if run["identifier"] in known or is_mended or not has_share:
             continue
         policy = at_its_share(load_policy(folder), run["task"], run["delta"])

@@ -8,6 +8,7 @@
                          over the seeds, and below zero counts as zero. Shifted worlds are not
                          looked at.
 ``idle``                 what acting by their share changes for all published policies.
+``held``                 periodic evaluations with and without episodes alone.
 ``results``              the preset ``robust`` and its baselines over masses and frictions; means
                          over training seeds with Student's 95 % interval.
 ``published``            its mean over masses beside the authors'.
@@ -162,6 +163,26 @@ def idle_table() -> str:
         words = f"{str(agent).upper()}, {SOLVERS[str(solver)]}, {steps:,} steps"
         rows.append([str(task), words, str(len(part)), *means, *map(str, counts)])
     header = ["task", "trained by", "policies", "μ", "(1 − δ) μ", "10 % better", "10 % worse"]
+    return markdown(header, rows)
+
+
+def held_table() -> str:
+    """The runs of the second round that exist with and without episodes alone, as they trained."""
+    fields = ("alone_episodes", "policy_delay", "eta")
+    studies = [episodes(f"recipe-finals{part}", fields) for part in ("-first", "")]
+    known = pl.concat([table for table in studies if not table.is_empty()]).unique("identifier")
+    key = ["task", "eta", "policy_delay", SEED]
+    known = known.with_columns(pl.col("alone_episodes").fill_null(0.0))  # of before it existed
+    pairs = known.filter(pl.len().over(key) == 2).sort(*key, "alone_episodes")
+    paths = {path.name.rpartition("-")[2]: path for path in run_folders(PUBLISHED)}
+    rows = []
+    for run in pairs.to_dicts():
+        lines = read_metrics(paths[run["identifier"]])
+        found = [x["return_mean"] for x in lines if x["kind"] == "evaluation"]
+        settings = f"`eta = {run['eta']:g}`, `policy_delay = {run['policy_delay']}`"
+        cells = [run["task"], settings, str(run[SEED]), f"{run['alone_episodes']:g}"]
+        rows.append([*cells, ", ".join(f"{value:.0f}" for value in found)])
+    header = ["task", "configuration", "seed", "`alone_episodes`", "return every 25 000 steps"]
     return markdown(header, rows)
 
 
@@ -329,6 +350,7 @@ TABLES: Tables = {
     "finals-first": lambda: search_table("recipe-finals-first"),
     "finals": lambda: search_table("recipe-finals"),
     "idle": idle_table,
+    "held": held_table,
     "results": results_table,
     "published": published_table,
     "recent": recent_table,
