@@ -32,7 +32,9 @@ def test_the_readmes_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     training, solving = blocks[:2]
     found: dict[str, Any] = {}
-    exec(training, found)
+    steps = "steps=20_000"
+    assert steps in training
+    exec(training.replace(steps, "steps=300, random_steps=100, update_after=200"), found)
     assert found["table"]["mass"].unique().sort().to_list() == [0.5, 1.0, 2.0]
     assert (tmp_path / found["run"].path / "policy.safetensors").is_file()
     exec(solving, found)
