@@ -131,9 +131,11 @@ def scores(table: pl.DataFrame) -> pl.DataFrame:
     means = runs.group_by([*SEARCHED, "task"], maintain_order=True).agg(
         pl.col("mean_return").mean(), returns="mean_return"
     )
-    done = pl.col("returns").list.len().sum().over(SEARCHED)
-    gained = pl.when(done == done.max()).then(pl.col("mean_return").clip(0))
-    means = means.with_columns(share=gained / gained.max().over("task"))
+    # In steps of its own, because a window inside a window would count within a task.
+    means = means.with_columns(done=pl.col("returns").list.len().sum().over(SEARCHED))
+    is_done = pl.col("done") == pl.col("done").max()
+    means = means.with_columns(gained=pl.when(is_done).then(pl.col("mean_return").clip(0)))
+    means = means.with_columns(share=pl.col("gained") / pl.col("gained").max().over("task"))
     found = means.group_by(SEARCHED, maintain_order=True).agg(
         "task", "returns", score=pl.col("share").mean()
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import polars as pl
 import pytest
 from tables import block
 
@@ -23,6 +24,14 @@ def test_the_tables_of_the_page_are_those_of_the_published_runs(script: dict[str
     page = (ROOT / "docs" / "recipe.md").read_text()
     for name, table in script["TABLES"].items():
         assert block(name, table()) in page, name
+
+
+def test_a_configuration_that_lacks_a_task_counts_for_none(script: dict[str, Any]) -> None:
+    table = results(script["PUBLISHED"], study="recipe-search", settings=script["SEARCHED"])
+    own = pl.col("eta") == 1e-3, pl.col("updates") == 50, pl.col("sigma0") == 1e-4
+    best, second = (table.filter(*own, policy_delay=delay, train_seed=1000) for delay in (1, 2))
+    part = pl.concat([best.filter(task="HalfCheetah-v5"), second])
+    assert script["scores"](part)["score"].to_list() == [1.0, None]
 
 
 def test_a_score_is_the_mean_share_of_the_best_return(script: dict[str, Any]) -> None:
