@@ -174,7 +174,6 @@ def held_table() -> str:
     studies = [episodes(f"recipe-finals{part}", fields) for part in ("-first", "")]
     known = pl.concat([table for table in studies if not table.is_empty()]).unique("identifier")
     key = ["task", "eta", "policy_delay", SEED]
-    known = known.with_columns(pl.col("alone_episodes").fill_null(0.0))  # of before it existed
     pairs = known.filter(pl.len().over(key) == 2).sort(*key, "alone_episodes")
     paths = {path.name.rpartition("-")[2]: path for path in run_folders(PUBLISHED)}
     rows = []

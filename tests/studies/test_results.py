@@ -80,6 +80,24 @@ def test_a_setting_may_differ_late(
     assert table[name].unique(maintain_order=True).to_list() == [None, value]
 
 
+def test_a_run_from_before_a_field_existed_has_its_default(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    folder, runs = made
+    fields = dict(runs[1].fields)
+    removed = ["alone_episodes", "critic_hidden", "clip_gradient"]
+    for name, agent in (("ours", fields["agent"]), ("theirs", "ppo")):
+        copy = Path(shutil.copytree(folder.run_folder(runs[1]), tmp_path / name))
+        old = {name: value for name, value in fields.items() if name not in removed}
+        (copy / "config.json").write_text(json.dumps({**old, "agent": agent}))
+        (copy / "finished.json").unlink()
+    table = results(tmp_path, settings=removed).unique("identifier")
+    table = table.sort("alone_episodes", nulls_last=True)
+    assert table["alone_episodes"].to_list() == [0.0, None]
+    assert table["critic_hidden"].to_list() == [fields["critic_hidden"], None]
+    assert table["clip_gradient"].to_list() == [None, None]
+
+
 def test_copies_count_once_and_new_rows_do(
     made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
 ) -> None:

@@ -73,6 +73,17 @@ def to_json(config: Config) -> dict[str, Any]:
     return dict(json.loads(json.dumps(dataclasses.asdict(config))))
 
 
+def with_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as in ``config.json``, with the defaults of fields that it lacks.
+
+    A run of an older version lacks later fields, and has trained as their defaults say. Nothing is
+    known of agents that are not part of this package.
+    """
+    if fields.get("agent") not in AGENTS:
+        return dict(fields)
+    return {**_JSON_DEFAULTS, **derived(fields, given=fields), **fields}
+
+
 def from_json(fields: Mapping[str, Any]) -> Config:
     """The configuration from a JSON object, which an older or newer version may have written."""
     values = {name: coerce(name, value) for name, value in fields.items() if name in SETTINGS}

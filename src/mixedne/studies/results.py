@@ -25,7 +25,7 @@ from typing import Any
 import polars as pl
 
 from mixedne.config import SETTINGS, Config, presets
-from mixedne.config.identity import differing, settings_in_words
+from mixedne.config.identity import differing, settings_in_words, with_defaults
 from mixedne.errors import InvalidInputError, check_choice, parse_json
 from mixedne.evaluation.grids import episode_seed
 from mixedne.evaluation.statistics import (
@@ -64,7 +64,8 @@ def results(
       paths: study folders, folders of run folders, or run folders. If two contain the same
         episode, the row of the first is used.
       study: name of a study; include only the runs that the plan in its folder lists.
-      settings: fields of the configuration to add as columns, e.g. ``["sigma0", "sigma"]``.
+      settings: fields of the configuration to add as columns, e.g. ``["sigma0", "sigma"]``. Runs
+        of an older version have the defaults of fields that did not exist then.
 
     Returns:
       A table with one row per episode, as returned by :func:`mixedne.evaluate`, with each run's
@@ -94,7 +95,7 @@ def results(
             if made and CONFIG in made.damaged:
                 raise InvalidInputError(f"{folder / CONFIG} is not what was written")
             if wanted is None or row["identifier"] in wanted:
-                about = pl.DataFrame([row], schema=known, strict=False)
+                about = pl.DataFrame([with_defaults(row)], schema=known, strict=False)
                 tables.append(read_evaluations(folder).join(about, how="cross"))
         except InvalidInputError as error:
             warnings.warn(f"{error}; its rows are left out", stacklevel=2)
