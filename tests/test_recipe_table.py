@@ -11,6 +11,7 @@ import pytest
 from tables import block
 
 from mixedne import results
+from mixedne.config import configure
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,3 +55,13 @@ def test_a_score_is_the_mean_share_of_the_best_return(script: dict[str, Any]) ->
         if place in complete:
             shares = [max(mean(of[place]), 0) / best[task] for task, of in returns.items()]
             assert row["score"] == pytest.approx(mean(shares), rel=1e-12)
+
+
+def test_the_preset_is_what_won_the_search(script: dict[str, Any]) -> None:
+    fields = script["SEARCHED"]
+    table = results(script["PUBLISHED"], study="recipe-finals", settings=fields)
+    assert table["identifier"].n_unique() == 3 * 3 * 2  # configurations, tasks, seeds
+    best = script["scores"](table).row(0, named=True)
+    for task in table["task"].unique():
+        config = configure(task, agent="td3", preset="robust")
+        assert {name: getattr(config, name) for name in fields} == {n: best[n] for n in fields}

@@ -1,0 +1,70 @@
+"""The tables of docs/quickstart.md, made from the published runs on the pendulum.
+
+    python benchmarks/quickstart.py            # writes the tables into the page
+    python benchmarks/quickstart.py --check    # exit code 1 if the page has other tables
+
+``games``   the study ``quickstart-search``: in which game the preset ``robust`` holds other masses.
+``shown``   what ``mixedne quickstart --seeds 8`` trains.
+
+A cell has the mean return over runs, and how many of them hold the pendulum.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from sweeps import HELD
+from tables import Tables, arguments, markdown, write
+
+from mixedne import results
+from mixedne.evaluation.statistics import SEED, over_episodes
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT / "results" / "quickstart"
+PAGE = ROOT / "docs" / "quickstart.md"
+
+MASSES = (0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0)
+"""The masses with a column of their own; the mean is over all that were tried."""
+
+KEY = ["solver", "formulation", "delta", "parameters"]
+
+
+def of_runs(study: str) -> pl.DataFrame:
+    """The mean return of each run at each mass."""
+    table = results(PUBLISHED, study=study, settings=["parameters"])
+    return over_episodes(table, [*KEY, SEED, "mass"])
+
+
+def method(row: Mapping[str, Any]) -> str:
+    """How a policy was trained, in words."""
+    if row["formulation"] == "parameters":
+        low, high = row["parameters"][0].removeprefix("mass=").split(":")
+        return f"MixedNE-LD, an adversary sets the mass, × {low} to × {high}"
+    if row["delta"] == 0:
+        return "plain TD3"
+    return f"MixedNE-LD, an adversary in the actions, δ = {row['delta']:g}"
+
+
+def by_mass(study: str) -> str:
+    """A row per method, the highest mean over all masses first."""
+    rows = []
+    for _, runs in of_runs(study).group_by(KEY, maintain_order=True):
+        of_mass = {mass: own["mean_return"] for (mass,), own in runs.group_by("mass")}
+        whole = runs["mean_return"].mean()
+        held = [f"{of_mass[m].mean():.0f} ({(of_mass[m] >= HELD).sum()})" for m in MASSES]
+        rows.append((whole, [method(runs.row(0, named=True)), *held, f"{whole:.0f}"]))
+    rows.sort(key=lambda row: -row[0])
+    header = ["trained with", *(f"× {mass:g}" for mass in MASSES), "mean of all masses"]
+    return markdown(header, [cells for _, cells in rows])
+
+
+TABLES: Tables = {
+    "games": lambda: by_mass("quickstart-search"),
+    "shown": lambda: by_mass("quickstart"),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(write(PAGE, TABLES, check=arguments(__doc__).parse_args().check))
