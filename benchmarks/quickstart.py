@@ -12,6 +12,7 @@ A cell has the mean return over runs, and how many of them hold the pendulum.
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import polars as pl
@@ -51,9 +52,9 @@ def by_mass(study: str) -> str:
     """A row per method, the highest mean over all masses first."""
     rows = []
     for _, runs in of_runs(study).group_by(KEY, maintain_order=True):
-        of_mass = {mass: own["mean_return"] for (mass,), own in runs.group_by("mass")}
-        whole = runs["mean_return"].mean()
-        held = [f"{of_mass[m].mean():.0f} ({(of_mass[m] >= HELD).sum()})" for m in MASSES]
+        of_mass = {mass: own["mean_return"].to_list() for (mass,), own in runs.group_by("mass")}
+        whole = mean(runs["mean_return"])
+        held = [f"{mean(of_mass[m]):.0f} ({sum(x >= HELD for x in of_mass[m])})" for m in MASSES]
         rows.append((whole, [method(runs.row(0, named=True)), *held, f"{whole:.0f}"]))
     rows.sort(key=lambda row: -row[0])
     header = ["trained with", *(f"× {mass:g}" for mass in MASSES), "mean of all masses"]

@@ -34,8 +34,8 @@ def test_a_row_is_plain_arithmetic(script: dict[str, Any]) -> None:
     means = {mass: [mean(own) for own in of.values()] for mass, of in returns.items()}
     cells = [f"{mean(means[m]):.0f} ({sum(x >= 990 for x in means[m])})" for m in script["MASSES"]]
     whole = mean(mean(own) for own in means.values())
-    row = f"| plain TD3 | {' | '.join(cells)} | {whole:.0f} |"
-    assert row in script["TABLES"]["games"]()
+    line = f"| plain TD3 | {' | '.join(cells)} | {whole:.0f} |"
+    assert line in script["TABLES"]["games"]()
 
 
 def test_no_seed_that_is_shown_was_searched_and_all_shown_runs_are_published(

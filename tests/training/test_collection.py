@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -217,18 +218,34 @@ def test_an_episode_that_is_resumed_is_still_played_alone(recorder: Recorder) ->
         assert alone(made, 1) == {number: steps[:1]}
 
 
-@pytest.mark.parametrize("formulation", ["rarl", "parameters"])
-def test_other_adversaries_have_nothing_to_copy(formulation: str) -> None:
-    """The preset's share of episodes alone is of no concern to them."""
-    own: dict[str, Any] = {"parameters": ("mass=0.5:2",)} if formulation == "parameters" else {}
-    config = configure("InvertedPendulum-v5", preset="robust", formulation=formulation, **own)
-    made = Experience(config, resolve_task("InvertedPendulum-v5"), None)
+@pytest.mark.parametrize(
+    ("formulation", "own"),
+    [
+        ("rarl", {}),
+        ("parameters", {"parameters": ("mass=0.5:4",)}),
+        ("parameters", {"parameters": ("mass=0.5:4",), "rate": 0.1}),
+    ],
+)
+def test_an_agent_alone_meets_the_task_as_it_is(formulation: str, own: dict[str, Any]) -> None:
+    task = resolve_task("Hopper-v5")
+    config = configure(task.id, preset="robust", sigma=0.0, formulation=formulation, **own)
+    made, env = Experience(config, task, None), gym.make(task.id)
     made.start()
-    assert config.alone_episodes == 0.5
-    for number in range(20):
-        made.resume(number, np.zeros((0, 1), np.float32))
-        assert not made.episode.alone
+    strongest = Constant(*[1.0] * made._game.sizes.adversary)
+    players: Any = Players(Constant(0.5, -0.5, 0.1), strongest)
+    kinds = set()
+    for number in range(12):
+        made.resume(number, np.zeros((0, made._game.executed.size), np.float32))
+        rows, _ = made.play(players, 3, 0, at_random=False)
+        env.reset(seed=episode_seed(config.seed, number))
+        for _ in range(3):
+            expected, *_ = env.step(players.agent.action)
+        found = unpack(made.layout, rows)["next_observation"][-1, : task.observation_size]
+        assert np.allclose(found, expected, atol=1e-4) == made.episode.alone
+        kinds.add(made.episode.alone)
     made.close()
+    env.close()
+    assert kinds == {True, False}
 
 
 def test_every_cycle_draws_anew() -> None:

@@ -238,7 +238,10 @@ def test_the_share_is_evaluated(tmp_path: Path) -> None:
         ({"delta": 0.0, "idle_adversary": True}, "an adversary"),
         ({"delta": 0.0, "alone_episodes": 0.5}, "an adversary"),
         ({"formulation": "pr-mdp", "idle_adversary": True}, "formulation nr-mdp"),
-        ({"formulation": "rarl", "alone_episodes": 0.5}, "formulation nr-mdp or pr-mdp"),
+        (
+            {"formulation": "m2td3", "alone_episodes": 0.5},
+            "formulation nr-mdp, pr-mdp, rarl or parameters",
+        ),
         ({"agent": "sac", "idle_adversary": True}, "an adversary"),
         ({"agent": "sac", "alone_episodes": 0.5}, "an adversary"),
     ],

@@ -38,7 +38,7 @@ class Quickstart:
     An earlier quickstart in the folder is resumed."""
     seeds: int = 3
     """Number of runs, one per seed, for each of the two methods."""
-    steps: int = 40_000
+    steps: int = 20_000
     """Environment steps of each run."""
     workers: Count = None
     """Number of parallel runs; by default one per core."""

@@ -104,7 +104,6 @@ deterministic = functools.partial(setting, agents=DETERMINISTIC)
 sac = functools.partial(setting, agents=("sac",))
 vpg = functools.partial(setting, agents=("vpg",))
 nr_mdp = functools.partial(setting, formulations=("nr-mdp",))
-mixing = functools.partial(setting, formulations=("nr-mdp", "pr-mdp"))
 rarl = functools.partial(setting, formulations=("rarl",))
 physical = functools.partial(setting, formulations=("parameters",))
 m2td3 = functools.partial(setting, formulations=("m2td3",))
@@ -254,12 +253,13 @@ class Config:
         "of their outer iterates. With average, the iterate, which collects data, is saved, too.",
         choices=OUTPUTS,
     )
-    alone_episodes: float = mixing(
+    alone_episodes: float = setting(
         0.0,
         "The share of the training episodes that the agent plays alone, without the adversary "
         "(ddpg, td3).",
         SHARE,
         agents=DETERMINISTIC,
+        formulations=("nr-mdp", "pr-mdp", "rarl", "parameters"),
     )
     idle_adversary: bool = nr_mdp(
         False,

@@ -32,6 +32,7 @@ def action_game(task: Any, name: str, delta: float | None) -> Game:
         Players(box, box if delta > 0 else None),
         executed=box,
         branches=lotteries[rule],
+        absent=(lambda a: a) if delta > 0 else None,  # whatever the shares, a is executed
         branch_count=2 if rule == "pr-mdp" else 1,
         agent_share=1 - delta if rule == "nr-mdp" else 1.0,
         players_meet=rule == "nr-mdp",

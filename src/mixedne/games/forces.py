@@ -56,7 +56,7 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
     where = np.ix_(places, [AXES.index(axis) for axis in chosen])
     reach = np.full(len(places) * len(chosen), float(force))
     wrap = functools.partial(PushedEnv, where=where, agent_size=task.action_size)
-    return joint_game("rarl", float(force), task, Box(-reach, reach), wrap)
+    return joint_game("rarl", float(force), task, Box(-reach, reach), wrap, absent=0 * reach)
 
 
 def moving_axes(model: Any, body: int) -> str:

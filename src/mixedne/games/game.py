@@ -35,6 +35,10 @@ class Box(NamedTuple):
         """Dimension of an action."""
         return len(self.low)
 
+    def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values in the box, as a player chooses them: in [−1, 1]."""
+        return np.asarray(2 * (values - self.low) / (self.high - self.low) - 1)
+
     def shrunk(self, share: float) -> "Box":
         """A share of the box, around its centre."""
         centre, reach = (self.low + self.high) / 2, (self.high - self.low) / 2
@@ -57,6 +61,9 @@ class Game:
     branches: Callable[[Any, Any], tuple[Branch, ...]]
     """(agent's action, adversary's action or None) → the lottery."""
     branch_count: int = 1
+    absent: Callable[[Any], Any] | None = None
+    """Agent's action → the adversary's with which all is as if there were no adversary; None if the
+    game has none."""
     agent_share: float = 1.0
     """The share of the executed action that is the agent's; the rest is the adversary's."""
     players_meet: bool = True
@@ -74,11 +81,6 @@ class Game:
     def has_adversary(self) -> bool:
         """Whether there is a second player."""
         return self.boxes.adversary is not None
-
-    @property
-    def mixes_actions(self) -> bool:
-        """Whether the adversary's action is of the agent's kind: a copy of it changes nothing."""
-        return self.sizes.agent == self.sizes.adversary == self.executed.size
 
     @property
     def sizes(self) -> Players[int]:
@@ -112,9 +114,14 @@ def joint_game(
     adversary: Box,
     wrap: Callable[[Any], Any],
     unseen: int = 0,
+    absent: NDArray[np.float64] | None = None,
 ) -> Game:
-    """A game whose adversary has its own actions: the world and the critic get (a, b)."""
+    """A game whose adversary has its own actions: the world and the critic get (a, b).
+
+    ``absent`` is an action of the adversary, in physical units, that leaves the task as it is.
+    """
     agent = Box(task.action_low, task.action_high)
+    nothing = None if absent is None else adversary.scaled(absent).astype(np.float32)
     both = Box(*(np.concatenate(ends) for ends in zip(agent, adversary, strict=True)))
     return Game(
         name,
@@ -123,6 +130,7 @@ def joint_game(
         Players(agent, adversary),
         both,
         branches=lambda a, b: (Branch(1.0, a.__array_namespace__().concat([a, b], axis=-1)),),
+        absent=None if nothing is None else lambda a: nothing,
         unseen=unseen,
         scaled=unseen,
         wrap=wrap,

@@ -35,21 +35,22 @@ def parameter_game(task: Task, parameters: tuple[str, ...] | None, rate: float |
         )
     ranges = Ranges.find(task, "parameters", parameters)
     limits = box = ranges.limits
+    start = np.array([nominal_value(task, axis) for axis in ranges.axes], float)  # None is NaN
+    start = np.where(np.isnan(start), (limits.low + limits.high) / 2, start)
+    start = absent = np.clip(start, *limits)
     if rate is not None:
         check_number("rate", rate, above=0, at_most=1)
         reach = rate * (limits.high - limits.low)
-        box = Box(-reach, reach)
-    start = np.array([nominal_value(task, axis) for axis in ranges.axes], float)  # None is NaN
-    start = np.where(np.isnan(start), (limits.low + limits.high) / 2, start)
+        box, absent = Box(-reach, reach), 0 * reach
     wrap = functools.partial(
         ParametersEnv,
         ranges=ranges,
         is_once=rate is None,
         agent_size=task.action_size,
-        start=np.clip(start, *limits),
+        start=start,
     )
     unseen = len(ranges.axes) + (rate is None)
-    return joint_game("parameters", rate, task, box, wrap, unseen=unseen)
+    return joint_game("parameters", rate, task, box, wrap, unseen, absent)
 
 
 class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
@@ -86,8 +87,7 @@ class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
         return np.concatenate([observation, self._shown]), *rest
 
     def _set(self, values: NDArray[np.float64], *, is_open: bool = False) -> None:
-        low, high = self._limits
-        self.values, self._is_open = np.clip(values, low, high), is_open
+        self.values, self._is_open = np.clip(values, *self._limits), is_open
         self._write(self.values)
-        scaled = 2 * (self.values - low) / (high - low) - 1
+        scaled = self._limits.scaled(self.values)
         self._shown = np.append(scaled, is_open) if self._is_once else scaled

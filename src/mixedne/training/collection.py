@@ -168,8 +168,8 @@ class Experience:
         finished = []
         for row, normals, uniforms, chance in zip(rows, *self._draws(count, cycle), strict=True):
             a, b = self._actions(policies, normals, uniforms if at_random else None)
-            if self.episode.alone:
-                b = a  # whatever the shares, a is executed
+            if self.episode.alone and self._game.absent:
+                b = self._game.absent(a)
             executed = np.asarray(self._game.execute(a, b, chance), np.float32)
             if ended := self._step(row, a, b, executed):
                 finished.append(ended)
@@ -290,8 +290,7 @@ class Experience:
         observation, _ = self._env.reset(seed=seed, options=options)
         self._observation = np.asarray(observation, np.float32)
         chance = generator(self._config.seed, Stream.ALONE, number).random()
-        alone = self._game.mixes_actions and chance < self._config.alone_episodes
-        self.episode = Episode(number, world=world, alone=alone)
+        self.episode = Episode(number, world=world, alone=chance < self._config.alone_episodes)
 
     def _choose_world(self, number: int) -> Array | None:
         """One of the worlds, drawn by its probability, with noise; None for any."""
