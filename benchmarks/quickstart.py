@@ -29,7 +29,7 @@ PAGE = ROOT / "docs" / "quickstart.md"
 MASSES = (0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0)
 """The masses with a column of their own; the mean is over all that were tried."""
 
-KEY = ["solver", "formulation", "delta", "parameters"]
+KEY = ["steps", "solver", "formulation", "delta", "parameters"]
 
 
 def of_runs(study: str) -> pl.DataFrame:

@@ -31,7 +31,7 @@ from probes.studies import InProcess, pretend_training
 
 TINY = ("--steps", "300", "--seeds", "2")
 WAYS = [("mixedne-ld", None), ("gad", 0.0)]
-GAME: dict[str, Any] = {"formulation": "parameters", "parameters": ["mass=0.5:8"]}
+GAME: dict[str, Any] = {"formulation": "parameters", "parameters": ["mass=0.5:16"]}
 
 
 @dataclass
