@@ -28,10 +28,23 @@ def run(*arguments: Any, shell: str = "", **options: Any) -> subprocess.Complete
     return subprocess.run(command, text=True, check=False, timeout=300, **streams)
 
 
+INTERRUPT = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(50)\n"
+IN_A_CALLBACK = """
+import gc, os, signal, time
+def interrupt(*_):
+    gc.callbacks.clear()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)
+gc.callbacks.append(interrupt)
+gc.collect()
+time.sleep(50)
+"""
+
+
 @pytest.mark.usefixtures("heeded_ctrl_c")
+@pytest.mark.parametrize("code", [INTERRUPT, IN_A_CALLBACK])
 @pytest.mark.parametrize("module", ["rich", "tyro", "numpy"])
-def test_ctrl_c_during_imports_is_no_traceback(module: str, tmp_path: Path) -> None:
-    code = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(300)\n"
+def test_ctrl_c_during_imports_is_no_traceback(module: str, code: str, tmp_path: Path) -> None:
     (tmp_path / f"{module}.py").write_text(code)
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = run("saddle", env={**os.environ, "PYTHONPATH": paths})

@@ -5,11 +5,17 @@ Slow imports are deferred until ``main`` can handle Ctrl-C.
 
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mixedne.cli.streams import note, prepare_streams, silence
 from mixedne.errors import EXPECTED, InvalidInputError
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 ARGUMENT = re.compile(r"(?<![\w-])([a-z][a-z_]+)=(True)?(?=[\s,;:)]|$)")
 """A Python argument as error messages name it: ``out=`` or ``resume=True``."""
@@ -17,6 +23,7 @@ ARGUMENT = re.compile(r"(?<![\w-])([a-z][a-z_]+)=(True)?(?=[\s,;:)]|$)")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    before, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         prepare_streams()
         try:
@@ -39,6 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not isinstance(error, BrokenPipeError):  # stdout's reader has gone, as with `| head`
             note(f"mixedne: {explain(error)}")
         return 2 if isinstance(error, InvalidInputError | UnicodeEncodeError) else 1
+    finally:
+        sys.unraisablehook = before
+
+
+def _interrupt_again(lost: "UnraisableHookArgs") -> None:
+    """Repeat a Ctrl-C that came in a callback, as the garbage collector's: Python drops these."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        # Sent at once, it would come in here.
+        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def explain(error: BaseException) -> str:
