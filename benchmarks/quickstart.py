@@ -1,11 +1,11 @@
 """The tables of docs/quickstart.md, made from the published runs on the pendulum.
 
-    python benchmarks/quickstart.py            # writes the tables into the page
+    python benchmarks/quickstart.py            # writes the page's tables and the README's figure
     python benchmarks/quickstart.py --check    # exit code 1 if the page has other tables
 
 ``small-steps``  the study ``quickstart-small-steps``, by which the quickstart was chosen.
-``shown``        the best of it on other seeds (``quickstart-fresh-2``), of which the quickstart shows three.
-``games``        ``quickstart-search``: in which game the preset ``robust`` as it is holds other masses.
+``shown``        what the quickstart shows, with 16 seeds instead of three; also the figure.
+``games``        ``quickstart-search``: in which game the preset ``robust`` holds other masses.
 ``fresh``        the best of them on other seeds (``quickstart-fresh``).
 
 A cell has the mean return over runs, and how many of them hold the pendulum.
@@ -17,20 +17,25 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import matplotlib.pyplot as plt
 import polars as pl
 from sweeps import HELD
 from tables import Tables, arguments, markdown, write
 
 from mixedne import results
-from mixedne.evaluation.statistics import SEED, over_episodes
+from mixedne.cli.quickstart import WAYS
+from mixedne.evaluation.statistics import SEED, over_episodes, shift_summary
+from mixedne.reports.style import SOLVERS
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "quickstart"
 PAGE = ROOT / "docs" / "quickstart.md"
+FIGURE = ROOT / "docs" / "figures" / "quickstart-mass.png"
 
 MASSES = (0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0)
 """The masses with a column of their own; the mean is over all that were tried."""
 
+BAND = ["mean_return_low", "mean_return_high"]
 KEY = ["steps", "preset", "solver", "formulation", "delta", "parameters"]
 
 
@@ -68,11 +73,32 @@ def by_mass(study: str) -> str:
 
 TABLES: Tables = {
     "small-steps": lambda: by_mass("quickstart-small-steps"),
-    "shown": lambda: by_mass("quickstart-fresh-2"),
+    "shown": lambda: by_mass("quickstart"),
     "games": lambda: by_mass("quickstart-search"),
     "fresh": lambda: by_mass("quickstart-fresh"),
 }
 
 
+def draw(path: Path) -> None:
+    """Return against mass of what the quickstart shows: means over seeds and 95 % intervals."""
+    figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")
+    found = shift_summary(results(PUBLISHED, study="quickstart")).sort("mass")
+    for solver, words in WAYS.items():
+        label, style = f"{words} (16 seeds)", SOLVERS[solver]
+        mass, *ends = found.filter(solver=solver).select("mass", *BAND)
+        axes.fill_between(mass, *ends, color=style.color, alpha=0.15, lw=0)
+        mean_return = found.filter(solver=solver)["mean_return"]
+        axes.plot(mass, mean_return, style.line, marker=style.marker, c=style.color, label=label)
+    axes.set(xlabel="mass, as a multiple of the pendulum's own", ylabel="return, mean over seeds")
+    axes.set(xscale="log", ylim=(0, 1060), xticks=MASSES, xticklabels=[f"{m:g}" for m in MASSES])
+    axes.minorticks_off()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower left", frameon=False)
+    figure.savefig(path, dpi=150)
+
+
 if __name__ == "__main__":
-    sys.exit(write(PAGE, TABLES, check=arguments(__doc__).parse_args().check))
+    given = arguments(__doc__).parse_args()
+    if not given.check:
+        draw(FIGURE)
+    sys.exit(write(PAGE, TABLES, check=given.check))

@@ -32,26 +32,15 @@ from probes.studies import InProcess, pretend_training
 TINY = ("--steps", "300", "--seeds", "2")
 WAYS = [("mixedne-ld", None), ("gad", 0.0)]
 SETTINGS: dict[str, Any] = {
-    "activation": "relu",
-    "normalise_observations": True,
-    "critic_layer_norm": True,
-    "rms_bias_correction": True,
-    "random_steps": 1000,
+    "preset": "robust",
     "eta": 3e-4,
     "critic_learning_rate": 3e-4,
-    "learning_rate_decay": 0.1,
-    "sigma": 0.1,
-    "output": "average",
+    "critic_hidden": (64, 64),
+    "random_steps": 1000,
+    "update_after": 1000,
     "evaluate_every": 0,
 }
-CHAINS: dict[str, Any] = {
-    "formulation": "parameters",
-    "parameters": ["mass=0.5:8"],
-    "inner_growth": 1.0,
-    "inner_max": 2,
-    "updates": 50,
-    "sigma0": 1e-4,
-}
+GAME: dict[str, Any] = {"formulation": "parameters", "parameters": ["mass=0.5:16"]}
 
 
 @dataclass
@@ -109,13 +98,15 @@ def test_every_way_is_trained_seed_by_seed_as_the_study_says(done: Done) -> None
             steps=300,
             seed=seed,
             **SETTINGS,
-            **(CHAINS if solver == "mixedne-ld" else {"updates": 100}),
+            **(GAME if solver == "mixedne-ld" else {}),
         )
-        for seed in (20, 21)
+        for seed in (40, 41)
         for solver, delta in WAYS
     ]
     usual = expand(find_study("quickstart"))
     assert [run.config.steps for run in usual] == [40_000] * 6
+    steps = {run.config.updates * run.config.inner_max for run in usual if run.config.delta is None}
+    assert steps == {run.config.updates for run in usual if run.config.delta == 0}  # as many
 
 
 def test_it_says_how_many_runs_are_done(done: Done) -> None:

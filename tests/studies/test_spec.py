@@ -184,6 +184,7 @@ def test_every_study_that_ships_can_be_read() -> None:
     parts = ("", "-controls", "-one-player", "-reacher-ant", "-humanoid")
     ours = {"reproduce-td3", *(f"reproduce-ddpg{part}" for part in parts)}
     ours |= {"smoke", "quickstart", "quickstart-search", "quickstart-fresh"}
+    ours |= {"quickstart-small-steps"}
     recipe = ("search", "finals", "finals-first", "results", "ablation", "stability")
     ours |= {"sets-2d", *(f"recipe-{part}" for part in recipe)}
     assert set(named_studies()) == {*ours, *papers, *searches}

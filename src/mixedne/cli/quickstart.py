@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WAYS = {"mixedne-ld": "an adversary sets the mass", "gad": "plain TD3"}
 """By solver, a label for how its policies are trained; the video shows them side by side."""
 
-MASSES, SECONDS = (1.0, 8.0), 6.0
+MASSES, SECONDS = (1.0, 12.0), 6.0
 """Mass factors of the worlds in the video, and its maximum length in seconds."""
 
 
