@@ -84,11 +84,11 @@ def draw(path: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")
     found = shift_summary(results(PUBLISHED, study="quickstart")).sort("mass")
     for solver, words in WAYS.items():
-        label, style = f"{words} (16 seeds)", SOLVERS[solver]
-        mass, *ends = found.filter(solver=solver).select("mass", *BAND)
-        axes.fill_between(mass, *ends, color=style.color, alpha=0.15, lw=0)
-        mean_return = found.filter(solver=solver)["mean_return"]
-        axes.plot(mass, mean_return, style.line, marker=style.marker, c=style.color, label=label)
+        own, style = found.filter(solver=solver), SOLVERS[solver]
+        look: dict[str, Any] = {"color": style.color, "marker": style.marker}
+        axes.fill_between(own["mass"], *own.select(BAND), color=style.color, alpha=0.15, lw=0)
+        label = f"{words} ({own['seeds'][0]} seeds)"
+        axes.plot(own["mass"], own["mean_return"], style.line, label=label, **look)
     axes.set(xlabel="mass, as a multiple of the pendulum's own", ylabel="return, mean over seeds")
     axes.set(xscale="log", ylim=(0, 1060), xticks=MASSES, xticklabels=[f"{m:g}" for m in MASSES])
     axes.minorticks_off()
