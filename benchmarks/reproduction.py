@@ -1,19 +1,20 @@
-"""The tables of docs/reproduction.md, made from the published runs and from nothing else.
+"""The tables and figures of docs/reproduction.md, made from the published runs and nothing else.
 
-    python benchmarks/reproduction.py            # writes the tables into the page
+    python benchmarks/reproduction.py            # writes the page's tables and its figures
     python benchmarks/reproduction.py --check    # exit code 1 if the page has other tables
 
 Means are over training seeds with Student's 95 % interval; probabilities of
 improvement with a bootstrap interval. A run counts as soon as it is published.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from sweeps import FEWEST_SEEDS, interval, run_scores, sweep, sweep_scores
+from sweeps import FEWEST_SEEDS, interval, map_scores, run_scores, sweep, sweep_scores
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import names
@@ -25,15 +26,32 @@ from mixedne.evaluation.statistics import (
     over_seeds,
 )
 from mixedne.metrics import read_metrics
+from mixedne.reports.figures import draw_figures
+from mixedne.reports.figures.canvas import save_figure
+from mixedne.reports.inputs.collect import collect
 from mixedne.studies.results import results, run_folders
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "reproduction"
 PAGE = ROOT / "docs" / "reproduction.md"
 
+FIGURES = {
+    "sweep-ddpg-delta0.1-mass": "mass",
+    "sweep-ddpg-delta0.1-friction": "friction",
+    "one-player-ddpg-mass": "one-player-mass",
+    "one-player-ddpg-friction": "one-player-friction",
+    "map-ddpg-delta0.1-noise-mass": "noise-mass",
+    "map-ddpg-delta0.1-noise-friction": "noise-friction",
+    "map-ddpg-delta0.1-mass-friction": "mass-friction",
+}
+"""What the page shows of the report's figures, and the end of the file's name."""
+
 TASKS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "InvertedPendulum-v5", "Swimmer-v5")
 SETTINGS = ("sigma0", "sigma", "inner", "updates")
 """What the controls change."""
+
+MAPS = (("noise", "mass"), ("noise", "friction"), ("mass", "friction"))
+"""The axes of the paper's heat maps."""
 
 KEY = ["task", "method", SEED]
 
@@ -60,6 +78,21 @@ def main_table() -> str:
     return markdown(header, rows)
 
 
+def heat_maps() -> str:
+    """Per task and method: the mean over the cells of each heat map."""
+    table = episodes("reproduce-ddpg")
+    whole = table.select(KEY).unique(maintain_order=True)
+    measures = [" × ".join(axes) for axes in MAPS]
+    for axes, name in zip(MAPS, measures, strict=True):
+        scores = map_scores(table, axes, KEY).select(*KEY, pl.col("mean_return").alias(name))
+        whole = whole.join(scores, on=KEY)
+    rows = [
+        [row["task"], row["method"], str(row["seeds"]), *(interval(row, m) for m in measures)]
+        for row in ordered(over_seeds(whole, ["task", "method"], measures))
+    ]
+    return markdown(["task", "method", "seeds", *measures], rows)
+
+
 def ordered(summary: pl.DataFrame) -> list[dict[str, Any]]:
     """Rows by task in the paper's order, then two players before one."""
     place = pl.col("task").replace_strict(
@@ -71,16 +104,17 @@ def ordered(summary: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def comparison(own: str, others: Sequence[str]) -> str:
-    """How often a run of one method beats a run of another, over masses and over frictions."""
+    """How often a run of one method beats a run of another, over sweeps and heat maps."""
     table = episodes("reproduce-ddpg")
-    by_axis = {axis: sweep_scores(table, axis, KEY) for axis in ("mass", "friction")}
+    frames = {f"{axis} sweep": sweep_scores(table, axis, KEY) for axis in ("mass", "friction")}
+    frames |= {" × ".join(axes): map_scores(table, axes, KEY) for axes in MAPS}
     rows = []
     for other in others:
         for task in (*TASKS, "all"):
-            cells = [won(frame, task, own, other) for frame in by_axis.values()]
+            cells = [won(frame, task, own, other) for frame in frames.values()]
             if any(cells):
                 rows.append([other, task, *(cell or "too few seeds" for cell in cells)])
-    return markdown([f"{own} against", "task", "masses", "frictions"], rows)
+    return markdown([f"{own} against", "task", *frames], rows)
 
 
 def won(frame: pl.DataFrame, task: str, own: str, other: str) -> str | None:
@@ -88,10 +122,12 @@ def won(frame: pl.DataFrame, task: str, own: str, other: str) -> str | None:
     frame = frame.with_columns(task_version=pl.lit(None, pl.String))
     known = TASKS if task == "all" else (task,)
     x, y = (frame.filter(pl.col("method") == m, pl.col("task").is_in(known)) for m in (own, other))
-    counts = [part.filter(pl.col("task") == each).height for part in (x, y) for each in known]
-    if min(counts) < FEWEST_SEEDS:
+    counts = [[part.filter(task=each).height for part in (x, y)] for each in known]
+    if min(map(min, counts)) < FEWEST_SEEDS:
         return None
     found = improvement(x, y, column="mean_return")
+    if found.low == found.high:  # resampling cannot tell how sure this is
+        return f"{found.value:.2f} (all {sum(map(math.prod, counts))} pairs)"
     return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
@@ -188,11 +224,22 @@ TABLES: Tables = {
     "main": main_table,
     "two-player": lambda: comparison(LD, [GAD, EXTRA]),
     "one-player": lambda: comparison(LD_ALONE, [GAD, EXTRA, LD]),
+    "maps": heat_maps,
     "controls": controls,
     "episodes": episodes_or_seeds,
     "hours": hours,
 }
 
 
+def write_figures(folder: Path) -> None:
+    """Draw the page's figures, as those of ``mixedne report results/reproduction``."""
+    for name, figure in draw_figures(collect([PUBLISHED], None)):
+        if name in FIGURES:
+            save_figure(figure, folder / f"reproduction-{FIGURES[name]}.png")
+
+
 if __name__ == "__main__":
-    sys.exit(write(PAGE, TABLES, check=arguments(__doc__).parse_args().check))
+    check = arguments(__doc__).parse_args().check
+    if not check:
+        write_figures(PAGE.parent / "figures")
+    sys.exit(write(PAGE, TABLES, check=check))

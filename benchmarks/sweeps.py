@@ -1,4 +1,4 @@
-"""Returns over sweeps of mass and friction, for the tables of several pages."""
+"""Returns over sweeps of mass and friction and over heat maps, for the tables of several pages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 from tables import number
 
+from mixedne.evaluation.grids import NAMED_GRIDS
 from mixedne.evaluation.statistics import MEASURES, nominal_returns, over_episodes, over_shifts
 from mixedne.shifts import is_nominal
 
@@ -14,6 +15,9 @@ FEWEST_SEEDS = 3
 
 EPISODES = 10
 """What counts at each point of a sweep; a heat map that crosses it may add more."""
+
+MAP_EPISODES = 3
+"""What counts in each cell of a heat map; a sweep that crosses it has more."""
 
 HELD = 990.0
 """A pendulum with this mean return stands to the end in practically all episodes; 1000 is most."""
@@ -28,6 +32,14 @@ def sweep(table: pl.DataFrame, axis: str) -> pl.DataFrame:
 def sweep_scores(table: pl.DataFrame, axis: str, key: Sequence[str]) -> pl.DataFrame:
     """A run's mean, worst and CVaR over one axis' sweep."""
     return over_shifts(over_episodes(sweep(table, axis), [*key, axis]), key)
+
+
+def map_scores(table: pl.DataFrame, axes: Sequence[str], key: Sequence[str]) -> pl.DataFrame:
+    """A run's mean, worst and CVaR over the cells of the paper's heat map of two axes."""
+    cells = [pl.col(axis).is_in(NAMED_GRIDS["paper-heatmap"][axis]) for axis in axes]
+    few = pl.col("episode") < MAP_EPISODES
+    rows = table.filter(is_nominal(table.columns, but=axes), few, *cells)
+    return over_shifts(over_episodes(rows, [*key, *axes]), key)
 
 
 def run_scores(table: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:

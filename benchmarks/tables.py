@@ -13,7 +13,7 @@ Tables = Mapping[str, Callable[[], str]]
 
 def number(value: float, size: float) -> str:
     """As many digits as a return of this size deserves."""
-    return f"{value:.0f}" if abs(size) >= 100 else f"{value:.1f}"
+    return f"{value:z.0f}" if abs(size) >= 100 else f"{value:z.1f}"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -27,3 +27,18 @@ def test_the_main_table_is_plain_arithmetic(script: dict[str, Any]) -> None:
     by_hand = sum(sum(values) / 10 for values in returns.values()) / 21
     [found] = script["sweep_scores"](run, "mass", script["KEY"]).to_dicts()
     assert found["mean_return"] == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_a_heat_map_is_plain_arithmetic(script: dict[str, Any]) -> None:
+    """The mean over the 121 cells of one run, without what only the mass sweep has."""
+    masses = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+    table = script["episodes"]("reproduce-ddpg")
+    run = table.filter(table["identifier"] == table["identifier"][0])
+    cells: dict[tuple[float, float], list[float]] = {}
+    for row in run.to_dicts():
+        if row["friction"] == 1.0 and row["mass"] in masses and row["episode"] < 3:
+            cells.setdefault((row["noise"], row["mass"]), []).append(row["return"])
+    assert len(cells) == 121
+    by_hand = sum(sum(values) / 3 for values in cells.values()) / 121
+    [found] = script["map_scores"](run, ("noise", "mass"), script["KEY"]).to_dicts()
+    assert found["mean_return"] == pytest.approx(by_hand, rel=1e-12)
