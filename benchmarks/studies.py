@@ -1,18 +1,17 @@
 """Studies: throughput of local workers, and what the paper's experiments cost.
 
     python benchmarks/studies.py throughput [--rounds 5] [--runs 4] [--steps 20000]
-    python benchmarks/studies.py costs
-    python benchmarks/studies.py measured [--check]
+    python benchmarks/studies.py tables [--check]
     python benchmarks/studies.py simulate [--workers 1000] [--days-between-deaths 1]
 
 The first does the same study with one worker and with two, in turn, and prints how many times the
 throughput two reach; a round's order alternates. Runs are two-player DDPG with MixedNE-LD on
-HalfCheetah with the paper's networks. Start-up and compilation count. The second prints the table
-of docs/studies.md from the unit costs in ``mixedne.studies.costs``. The third writes another table
-there: what the same unit costs predict for the runs in results/, and how long their training took.
-The fourth drives the real scheduler by a simulated clock: the paper's searches on so many workers,
-which die now and then; a run goes on from its last checkpoint on another worker, and the dead one
-is back after five minutes. It prints how long the searches take, beside the least possible.
+HalfCheetah with the paper's networks. Start-up and compilation count. The second writes two tables
+of docs/studies.md: what studies cost by the unit costs in ``mixedne.studies.costs``, and what these
+predict for the runs in results/ beside how long their training took. The third drives the real
+scheduler by a simulated clock: the paper's searches on so many workers, which die now and then; a
+run goes on from its last checkpoint on another worker, and the dead one is back after five minutes.
+It prints how long the searches take, beside the least possible.
 """
 
 import argparse
@@ -44,7 +43,13 @@ from mixedne.studies.spec import find_study, named_studies
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "studies.md"
 
-STUDIES = {"reproduce-ddpg": "reproduction", "sets-2d": "sets", "recipe-search": "recipe"}
+STUDIES = {
+    "reproduce-ddpg": "reproduction",
+    "sets-2d": "sets",
+    "recipe-search": "recipe",
+    "recipe-finals": "recipe",
+    "recipe-results": "recipe",
+}
 """Studies with runs in ``results``, and the folder there."""
 
 CORES = (2, 64, 1000)
@@ -88,11 +93,11 @@ def _seconds(study: Path, workers: int, place: Path) -> float:
     return time.perf_counter() - started
 
 
-def costs() -> None:
-    """Print the cost of every study that ships, as a table in Markdown."""
-    columns = ["study", "runs", "steps", "inner updates", "core-hours"]
-    columns += [f"{cores} cores" for cores in CORES]
-    print(f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|")
+def costs() -> str:
+    """The cost of every study that ships, as a table in Markdown."""
+    header = ["study", "runs", "steps", "inner updates", "core-hours"]
+    header += [f"{cores} cores" for cores in CORES]
+    rows = []
     for name in named_studies():
         study = find_study(name)
         runs = expand(study)
@@ -102,7 +107,8 @@ def costs() -> None:
         times = [whole.elapsed(cores, stages=stages) for cores in CORES]
         numbers = [f"{whole.runs:,}", f"{whole.steps / 1e6:,.2f} M"]
         numbers += [f"{whole.inner_updates / 1e6:,.2f} M", _hours(whole.seconds)]
-        print(f"| `{name}` | {' | '.join([*numbers, *map(_words, times)])} |")
+        rows.append([f"`{name}`", *numbers, *map(_words, times)])
+    return markdown(header, rows)
 
 
 def measured() -> str:
@@ -225,7 +231,7 @@ def _words(seconds: float) -> str:
     return f"{seconds / 3600:.2g} h" if seconds < 2 * 86400 else f"{seconds / 86400:.2g} days"
 
 
-TABLES: Tables = {"measured": measured}
+TABLES: Tables = {"costs": costs, "measured": measured}
 
 
 def main() -> None:
@@ -233,17 +239,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["throughput", "costs", "measured", "simulate"])
-    parser.add_argument("--check", action="store_true", help="of measured: write nothing")
+    parser.add_argument("what", choices=["throughput", "tables", "simulate"])
+    parser.add_argument("--check", action="store_true", help="of tables: write nothing")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=1000)
     parser.add_argument("--days-between-deaths", type=float, default=1.0, help="of one worker")
     arguments = parser.parse_args()
-    if arguments.what == "costs":
-        costs()
-    elif arguments.what == "measured":
+    if arguments.what == "tables":
         sys.exit(write(PAGE, TABLES, check=arguments.check))
     elif arguments.what == "simulate":
         simulate(arguments.workers, arguments.days_between_deaths)

@@ -40,6 +40,13 @@ def test_the_benchmarks_figures_come_out() -> None:
         assert 10**6 / seconds == pytest.approx(speed, rel=1 / 3)
 
 
+def test_extra_adam_updates_the_players_twice_and_the_critic_once() -> None:
+    updates = UnitCosts(acting_seconds=0.0, start_seconds=0.0, step_seconds={"HalfCheetah": 0.0})
+    gad, extra = (job_seconds([run(solver=name)], updates) for name in ("gad", "extra-adam"))
+    critic, actors = 23 * 64 + 64 * 64 + 64, 2 * (17 * 64 + 64 * 64 + 64 * 6)
+    assert extra / gad == pytest.approx((critic + 2 * actors) / (critic + actors))
+
+
 def test_more_work_costs_more() -> None:
     plain = job_seconds([run()], UnitCosts())
     for other in (

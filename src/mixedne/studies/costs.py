@@ -128,12 +128,16 @@ def inner_updates(fields: Mapping[str, Any]) -> int:
 
 
 def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> float:
-    """Seconds per inner update of the critics, and of the players when they are updated."""
+    """Seconds per inner update of the critics, and of the players when they are updated.
+
+    Of the two updates of Extra-Adam's step, one is of the players alone.
+    """
     players = 1 if fields["delta"] == 0 else 2
     actor = _weights([task.observation_size, *fields["hidden"], task.action_size])
     hidden = fields["critic_hidden"] or fields["hidden"]
     critic = _weights([task.observation_size + task.action_size, *hidden, 1])
-    touched = fields["critics"] * critic + players * actor / fields["policy_delay"]
+    critics = fields["critics"] / (2 if fields["solver"] == "extra-adam" else 1)
+    touched = critics * critic + players * actor / fields["policy_delay"]
     return touched * fields["batch_size"] * costs.weight_seconds
 
 
