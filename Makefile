@@ -81,9 +81,10 @@ lock:
 	$(COMPILE) --output-file requirements-build.lock requirements-build.in
 	rm -rf .venv-lock
 
-# The tables and figures of docs/reproduction.md, from the runs that are kept in results/.
+# The tables and figures of docs/reproduction.md and docs/vpg.md, from what is kept in results/.
 reproduction: $(INSTALLED)
 	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/python benchmarks/vpg.py
 	$(BIN)/mixedne report results/reproduction --out reproduction.html --figures reproduction-figures
 
 clean:

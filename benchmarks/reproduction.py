@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import vpg
 from sweeps import FEWEST_SEEDS, interval, map_scores, run_scores, sweep, sweep_scores
 from tables import Tables, arguments, markdown, number, write
 
@@ -221,6 +222,8 @@ LD, GAD, EXTRA = (f"{names.SOLVERS[s]}, δ = 0.1" for s in ("mixedne-ld", "gad",
 LD_ALONE = f"{names.SOLVERS['mixedne-ld']}, δ = 0.0"
 
 TABLES: Tables = {
+    "vpg": lambda: vpg.comparison("paper-vpg", "stochastic", vpg.SEEDS),
+    "vpg-controls": vpg.controls,
     "main": main_table,
     "two-player": lambda: comparison(LD, [GAD, EXTRA]),
     "one-player": lambda: comparison(LD_ALONE, [GAD, EXTRA, LD]),
@@ -234,8 +237,10 @@ TABLES: Tables = {
 def write_figures(folder: Path) -> None:
     """Draw the page's figures, as those of ``mixedne report results/reproduction``."""
     for name, figure in draw_figures(collect([PUBLISHED], None)):
-        if name in FIGURES:
-            save_figure(figure, folder / f"reproduction-{FIGURES[name]}.png")
+        stem, *_ = name.partition("-part")  # more tasks than a sheet holds
+        if stem in FIGURES:
+            file = name.replace(stem, f"reproduction-{FIGURES[stem]}")
+            save_figure(figure, folder / f"{file}.png")
 
 
 if __name__ == "__main__":
