@@ -1,11 +1,11 @@
 """Two remarks of the paper's Section 4 on gradient methods, for docs/case-study.md.
 
-    python benchmarks/case_study.py    # writes the page's tables, in half a minute
+    python benchmarks/case_study.py    # writes the page's tables, in some minutes
 
 ``noise``        do runs leave the curve θω = ½, whose points are 1 or more from the equilibrium, if
                  every gradient has Gaussian noise?
-``directions``   from how many random starts does extra-gradient find the equilibrium of a sum of
-                 d separate games, beside the d-th power of its share in one game?
+``directions``   from how many random starts do extra-gradient and coupled chains of MixedNE-LD find
+                 the equilibrium of a sum of d separate games?
 
 The game is θ²ω² − θω, and with d directions the sum of it over the entries of θ and ω. Settings are
 the paper's; each cell has 1000 runs and a 95 % Wilson interval.
@@ -31,8 +31,8 @@ DISTANCES = (1.0, 0.5)
 """From the equilibrium, below which a noisy run counts."""
 
 DIRECTIONS = (1, 2, 3, 4)
-FOUND = 0.05
-"""Largest entry of θ and ω at an equilibrium that was found."""
+FOUND = 0.15
+"""Largest entry of θ and ω at an equilibrium that was found; coupled chains end 0.04 from it."""
 
 
 def noisy_oracle(deviation: float) -> solvers.Oracle:
@@ -53,15 +53,19 @@ def noisy_oracle(deviation: float) -> solvers.Oracle:
 def last_iterates(solver: str, deviation: float, starts: Players) -> Players:
     """The last iterates of the runs from these starts."""
     oracle, box = noisy_oracle(deviation), solvers.box(-BOX, BOX)
-    eta = SETTINGS.learning_rate
+    eta, beta = SETTINGS.learning_rate, SETTINGS.damping
+    langevin = optimizers.sgld(eta, SETTINGS.noise_scale)
     made = {
-        "GAD": lambda: solvers.gad(oracle, descend(eta), alternating=True, project=box),
-        "EG": lambda: solvers.extra_gradient(oracle, optimizers.extra_sgd(eta), project=box),
-    }[solver]()
+        "GAD": solvers.gad(oracle, descend(eta), alternating=True, project=box),
+        "EG": solvers.extra_gradient(oracle, optimizers.extra_sgd(eta), project=box),
+        "MixedNE-LD": solvers.mixedne_ld(
+            oracle, langevin, damping=beta, inner="coupled", project=box
+        ),
+    }[solver]
 
     def run(key: jax.Array, start: Players) -> Players:
         state = made.init(start, jax.tree.map(jnp.zeros_like, start))
-        controls = solvers.Controls(jnp.ones(SETTINGS.steps, int))
+        controls = solvers.Controls(jnp.full(SETTINGS.steps, SETTINGS.inner_steps))
         state, _ = solvers.solve(made, key, state, controls)
         return state.players
 
@@ -90,18 +94,15 @@ def noise() -> str:
 
 
 def directions() -> str:
-    """The share of random starts from which extra-gradient ends at the equilibrium."""
-    rows: list[list[str]] = []
-    first = None
+    """The share of random starts from which a method ends at the equilibrium."""
+    methods, rows = ("EG", "MixedNE-LD"), []
     for count in DIRECTIONS:
-        keys = jax.random.split(jax.random.key(count))
-        shape = (RUNS, count)
+        keys, shape = jax.random.split(jax.random.key(count)), (RUNS, count)
         starts = Players(*(jax.random.uniform(k, shape, minval=-BOX, maxval=BOX) for k in keys))
-        ends = jnp.stack(last_iterates("EG", 0.0, starts))
-        found = (jnp.abs(ends) < FOUND).all((0, 2))
-        first = float(found.mean()) if first is None else first
-        rows.append([str(count), percent(found), f"{100 * first**count:.1f} %"])
-    return markdown(["directions d", "EG finds (0, 0)", "share of d = 1 to the power d"], rows)
+        ends = [jnp.stack(last_iterates(method, 0.0, starts)) for method in methods]
+        found = [(jnp.abs(end) < FOUND).all((0, 2)) for end in ends]
+        rows.append([str(count), *map(percent, found)])
+    return markdown(["directions d", *(f"{method} finds (0, 0)" for method in methods)], rows)
 
 
 TABLES: Tables = {"noise": noise, "directions": directions}
