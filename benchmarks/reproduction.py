@@ -7,7 +7,6 @@ Means are over training seeds with Student's 95 % interval; probabilities of
 improvement with a bootstrap interval. A run counts as soon as it is published.
 """
 
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,24 +110,27 @@ def comparison(own: str, others: Sequence[str]) -> str:
     frames |= {" × ".join(axes): map_scores(table, axes, KEY) for axes in MAPS}
     rows = []
     for other in others:
-        for task in (*TASKS, "all"):
-            cells = [won(frame, task, own, other) for frame in frames.values()]
-            if any(cells):
-                rows.append([other, task, *(cell or "too few seeds" for cell in cells)])
+        known = [task for task in TASKS if comparable(table, [own, other], task)]
+        for tasks in [*([task] for task in known), *([known] if len(known) > 1 else [])]:
+            cells = [won(frame, tasks, own, other) for frame in frames.values()]
+            rows.append([other, tasks[0] if len(tasks) == 1 else "all of these", *cells])
     return markdown([f"{own} against", "task", *frames], rows)
 
 
-def won(frame: pl.DataFrame, task: str, own: str, other: str) -> str | None:
-    """The probability of improvement in words; None with too few seeds of either."""
+def comparable(table: pl.DataFrame, methods: Sequence[str], task: str) -> bool:
+    """Whether each of these methods has enough seeds on a task."""
+    counts = [table.filter(task=task, method=method)[SEED].n_unique() for method in methods]
+    return min(counts) >= FEWEST_SEEDS
+
+
+def won(frame: pl.DataFrame, tasks: Sequence[str], own: str, other: str) -> str:
+    """The probability of improvement on these tasks, in words."""
     frame = frame.with_columns(task_version=pl.lit(None, pl.String))
-    known = TASKS if task == "all" else (task,)
-    x, y = (frame.filter(pl.col("method") == m, pl.col("task").is_in(known)) for m in (own, other))
-    counts = [[part.filter(task=each).height for part in (x, y)] for each in known]
-    if min(map(min, counts)) < FEWEST_SEEDS:
-        return None
+    x, y = (frame.filter(pl.col("task").is_in(tasks), method=method) for method in (own, other))
     found = improvement(x, y, column="mean_return")
     if found.low == found.high:  # resampling cannot tell how sure this is
-        return f"{found.value:.2f} (all {sum(map(math.prod, counts))} pairs)"
+        pairs = sum(x.filter(task=task).height * y.filter(task=task).height for task in tasks)
+        return f"{found.value:.2f} (all {pairs} pairs)"
     return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
