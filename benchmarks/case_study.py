@@ -22,6 +22,7 @@ from tables import Tables, markdown, write
 from mixedne import Players, optimizers, solvers
 from mixedne.optimizers.descent import descend
 from mixedne.saddle.objectives import BOX, FAR, OBJECTIVES, Settings
+from mixedne.saddle.tables import wilson_interval
 
 PAGE = Path(__file__).parents[1] / "docs" / "case-study.md"
 GAME, SETTINGS, RUNS = OBJECTIVES["x2y2-xy"], Settings(), 1000
@@ -74,10 +75,9 @@ def last_iterates(solver: str, deviation: float, starts: Players) -> Players:
 
 def percent(hits: jax.Array) -> str:
     """The share of runs, with its Wilson interval."""
-    z, share, count = 1.959964, float(hits.mean()), len(hits)
-    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z * (share * (1 - share) / count + z**2 / (4 * count**2)) ** 0.5 / (1 + z**2 / count)
-    return f"{100 * share:.1f} % ({100 * (centre - half):.1f}–{100 * (centre + half):.1f})"
+    share = float(hits.mean())
+    low, high = wilson_interval(share, len(hits))
+    return f"{100 * share:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
 
 
 def noise() -> str:

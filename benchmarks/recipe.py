@@ -26,7 +26,7 @@ from statistics import mean
 from typing import Any
 
 import polars as pl
-from sweeps import HELD, interval, run_scores
+from sweeps import HELD, interval, run_scores, training_minutes
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import results
@@ -215,9 +215,7 @@ def minutes() -> dict[tuple[str, str, float], list[float]]:
     found: dict[tuple[str, str, float], list[float]] = {}
     runs = episodes("recipe-results").select("run", "task", "solver", "delta").unique().sort("run")
     for name, *method in runs.iter_rows():
-        lines = read_metrics(PUBLISHED / "runs" / name)
-        last = [line for line in lines if line["kind"] == "training"][-1]
-        found.setdefault(tuple(method), []).append(last["seconds"] / 60)
+        found.setdefault(tuple(method), []).append(training_minutes(PUBLISHED / "runs" / name))
     return found
 
 

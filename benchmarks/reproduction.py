@@ -14,7 +14,15 @@ from typing import Any
 
 import polars as pl
 import vpg
-from sweeps import FEWEST_SEEDS, interval, map_scores, run_scores, sweep, sweep_scores
+from sweeps import (
+    FEWEST_SEEDS,
+    interval,
+    map_scores,
+    run_scores,
+    sweep,
+    sweep_scores,
+    training_minutes,
+)
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import names
@@ -25,7 +33,6 @@ from mixedne.evaluation.statistics import (
     over_episodes,
     over_seeds,
 )
-from mixedne.metrics import read_metrics
 from mixedne.reports.figures import draw_figures
 from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.inputs.collect import collect
@@ -50,8 +57,12 @@ TASKS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "InvertedPendulum-v5", "S
 SETTINGS = ("sigma0", "sigma", "inner", "updates")
 """What the controls change."""
 
-MAPS = (("noise", "mass"), ("noise", "friction"), ("mass", "friction"))
-"""The axes of the paper's heat maps."""
+MAPS = {
+    "noise × mass": ("noise", "mass"),
+    "noise × friction": ("noise", "friction"),
+    "mass × friction": ("mass", "friction"),
+}
+"""The paper's heat maps, and their axes."""
 
 KEY = ["task", "method", SEED]
 
@@ -67,28 +78,27 @@ def episodes(study: str) -> pl.DataFrame:
 
 def main_table() -> str:
     """Per task and method: nominal return, and the mean and worst over masses and frictions."""
-    table = episodes("reproduce-ddpg")
+    header = ["nominal", "21 masses", "worst mass", "21 frictions"]
     measures = ["nominal", "mass_mean_return", "mass_worst_return", "friction_mean_return"]
-    summary = over_seeds(run_scores(table, KEY), ["task", "method"], measures)
-    rows = [
-        [row["task"], row["method"], str(row["seeds"]), *(interval(row, m) for m in measures)]
-        for row in ordered(summary)
-    ]
-    header = ["task", "method", "seeds", "nominal", "21 masses", "worst mass", "21 frictions"]
-    return markdown(header, rows)
+    scores = run_scores(episodes("reproduce-ddpg"), KEY)
+    return by_method(scores.rename(dict(zip(measures, header, strict=True))), header)
 
 
 def heat_maps() -> str:
     """Per task and method: the mean over the cells of each heat map."""
     table = episodes("reproduce-ddpg")
-    whole = table.select(KEY).unique(maintain_order=True)
-    measures = [" × ".join(axes) for axes in MAPS]
-    for axes, name in zip(MAPS, measures, strict=True):
-        scores = map_scores(table, axes, KEY).select(*KEY, pl.col("mean_return").alias(name))
-        whole = whole.join(scores, on=KEY)
+    scores = table.select(KEY).unique(maintain_order=True)
+    for name, axes in MAPS.items():
+        own = map_scores(table, axes, KEY).select(*KEY, pl.col("mean_return").alias(name))
+        scores = scores.join(own, on=KEY)
+    return by_method(scores, list(MAPS))
+
+
+def by_method(scores: pl.DataFrame, measures: Sequence[str]) -> str:
+    """A table of these columns, a row for each task and method, over seeds."""
     rows = [
         [row["task"], row["method"], str(row["seeds"]), *(interval(row, m) for m in measures)]
-        for row in ordered(over_seeds(whole, ["task", "method"], measures))
+        for row in ordered(over_seeds(scores, ["task", "method"], measures))
     ]
     return markdown(["task", "method", "seeds", *measures], rows)
 
@@ -107,7 +117,7 @@ def comparison(own: str, others: Sequence[str]) -> str:
     """How often a run of one method beats a run of another, over sweeps and heat maps."""
     table = episodes("reproduce-ddpg")
     frames = {f"{axis} sweep": sweep_scores(table, axis, KEY) for axis in ("mass", "friction")}
-    frames |= {" × ".join(axes): map_scores(table, axes, KEY) for axes in MAPS}
+    frames |= {name: map_scores(table, axes, KEY) for name, axes in MAPS.items()}
     rows = []
     for other in others:
         known = [task for task in TASKS if comparable(table, [own, other], task)]
@@ -197,8 +207,7 @@ def hours() -> str:
     found = []
     for folder in run_folders(PUBLISHED):
         [config] = results(folder).select("task", "solver", "delta").unique().to_dicts()
-        lines = [line for line in read_metrics(folder) if line["kind"] == "training"]
-        found.append({**config, "minutes": lines[-1]["seconds"] / 60})
+        found.append({**config, "minutes": training_minutes(folder)})
     summary = (
         pl.DataFrame(found)
         .group_by("task", "solver", "delta")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from sweeps import training_minutes
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne.evaluation.statistics import (
@@ -23,7 +24,6 @@ from mixedne.evaluation.statistics import (
     over_seeds,
     shift_columns,
 )
-from mixedne.metrics import read_metrics
 from mixedne.reports.inputs.collect import collect
 from mixedne.studies.results import results, run_folders
 
@@ -122,8 +122,7 @@ def hours() -> str:
     names = episodes().select("identifier", "task", "method").unique()
     minutes = {}
     for folder in run_folders(PUBLISHED):
-        last = [line for line in read_metrics(folder) if line["kind"] == "training"][-1]
-        minutes[results(folder)["identifier"][0]] = last["seconds"] / 60
+        minutes[results(folder)["identifier"][0]] = training_minutes(folder)
     timed = names.with_columns(minutes=pl.col("identifier").replace_strict(minutes))
     means = timed.group_by("task", "method").agg(pl.col("minutes").mean(), runs=pl.len())
     rows = [

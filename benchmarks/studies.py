@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from sweeps import training_minutes
 from tables import Tables, markdown, write
 
-from mixedne.metrics import read_metrics
 from mixedne.names import SOLVERS
 from mixedne.studies import scheduler
 from mixedne.studies.costs import UnitCosts, effort, job_seconds
@@ -121,9 +121,8 @@ def measured() -> str:
         for run in expand(find_study(study)):
             folder = ROOT / "results" / place / "runs" / run.name
             if folder.is_dir():
-                lines = [line for line in read_metrics(folder) if line["kind"] == "training"]
                 predicted = job_seconds([dataclasses.replace(run, evaluations=())], UnitCosts())
-                times = predicted / 60, lines[-1]["seconds"] / 60
+                times = predicted / 60, training_minutes(folder)
                 group = _method(run.fields), f"{times[0]:.1f}"
                 groups.setdefault(group, []).append(times)
         for (method, words), times_of in groups.items():

@@ -1,6 +1,7 @@
-"""Returns over sweeps of mass and friction and over heat maps, for the tables of several pages."""
+"""Shared by the tables of several pages: returns over sweeps and maps, minutes of training."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -8,6 +9,7 @@ from tables import number
 
 from mixedne.evaluation.grids import NAMED_GRIDS
 from mixedne.evaluation.statistics import MEASURES, nominal_returns, over_episodes, over_shifts
+from mixedne.metrics import read_metrics
 from mixedne.shifts import is_nominal
 
 FEWEST_SEEDS = 3
@@ -58,3 +60,9 @@ def interval(row: Mapping[str, Any], name: str) -> str:
         return number(mean, mean)
     ends = (number(row[f"{name}_{end}"], mean) for end in ("low", "high"))
     return f"{number(mean, mean)} ({' to '.join(ends)})"
+
+
+def training_minutes(run: Path) -> float:
+    """How long a run trained, by the clock."""
+    lines = [line for line in read_metrics(run) if line["kind"] == "training"]
+    return float(lines[-1]["seconds"]) / 60

@@ -108,7 +108,7 @@ def comparison(study: str, acting: str, seeds: int) -> str:
     for delta, solver, rows in methods(table):
         means = seed_means(rows)
         cells = [
-            over_seeds(means.filter(pl.col("rho").is_in(values)), "mean_return")
+            cell(means.filter(pl.col("rho").is_in(values)), "mean_return")
             for values in shown.values()
         ]
         count = str(means[SEED].n_unique())
@@ -117,7 +117,7 @@ def comparison(study: str, acting: str, seeds: int) -> str:
     return markdown(["δ", "solver", "settings", "runs", *shown], lines)
 
 
-def over_seeds(rows: pl.DataFrame, column: str) -> str:
+def cell(rows: pl.DataFrame, column: str) -> str:
     """The mean over seeds of each seed's mean, with its interval."""
     by_seed = rows.group_by(SEED, maintain_order=True).agg(pl.col(column).mean())[column]
     value, low, _ = Student().mean(by_seed.to_numpy())
@@ -148,7 +148,7 @@ def controls() -> str:
         about = f"{SOLVERS[row['solver']].label}, δ = {row['delta']:g}, {settings(row)}"
         steps = f"{row['steps']:,}"
         seeds = str(rows[SEED].n_unique())
-        lines.append([about, words, steps, seeds, over_seeds(end, "return_mean")])
+        lines.append([about, words, steps, seeds, cell(end, "return_mean")])
     return markdown(["run", "which is", "steps", "seeds", "return"], lines)
 
 
@@ -161,12 +161,11 @@ def rho_panels(study: str, acting: str) -> list[Panel]:
     panels = []
     for delta in DELTAS:
         curves = [optimum]
-        for of_delta, solver, rows in methods(table):
-            if of_delta == delta:
-                summary = shift_summary(rows).sort("rho")
-                columns = ("rho", "mean_return", "mean_return_low", "mean_return_high")
-                rho, value, low, high = (summary[name].to_numpy() for name in columns)
-                curves.append(Curve(rho, value, SOLVERS[solver], low, high))
+        for _, solver, rows in methods(table.filter(delta=delta)):
+            summary = shift_summary(rows).sort("rho")
+            columns = ("rho", "mean_return", "mean_return_low", "mean_return_high")
+            rho, value, low, high = (summary[name].to_numpy() for name in columns)
+            curves.append(Curve(rho, value, SOLVERS[solver], low, high))
         label = PARAMETERS["rho"].label
         panels.append(Panel(f"δ = {delta:g}", label, curves, training=NOMINAL_RHO))
     return panels

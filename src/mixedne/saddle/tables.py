@@ -4,6 +4,7 @@ Needs no JAX: reports read these tables.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -119,9 +120,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     """
     measures = pl.col(MEASURES)
     low, high = (measures.quantile(share, "linear") for share in (0.05, 0.95))
-    share, count, z = pl.col("escaped"), pl.col("seeds"), 1.959964
-    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z * (share * (1 - share) / count + z**2 / (4 * count**2)).sqrt() / (1 + z**2 / count)
+    escaped_low, escaped_high = wilson_interval(pl.col("escaped"), pl.col("seeds"))
     return (
         table.group_by(CASE, maintain_order=True)
         .agg(
@@ -131,8 +130,16 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
             low.name.suffix("_low"),
             high.name.suffix("_high"),
         )
-        .with_columns(escaped_low=centre - half, escaped_high=centre + half)
+        .with_columns(escaped_low=escaped_low, escaped_high=escaped_high)
     )
+
+
+def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
+    """The 95 % Wilson interval of a share of ``count`` runs; numbers or columns."""
+    z = 1.959964
+    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z * (share * (1 - share) / count + z**2 / (4 * count**2)) ** 0.5 / (1 + z**2 / count)
+    return centre - half, centre + half
 
 
 def paths(runs: list[Run], seeds: int) -> pl.DataFrame:
