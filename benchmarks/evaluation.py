@@ -47,7 +47,7 @@ from mixedne.policies import Policy, PolicySpec
 from mixedne.shifts.model import find_element
 from mixedne.shifts.sets import find_set
 from mixedne.tasks import Shift, Task, make_env, resolve_task
-from mixedne.tasks.registry import no_construction_warnings
+from mixedne.tasks.registry import quiet_construction
 from mixedne.tasks.simulator import skip_islands
 
 Array = NDArray[np.float64]
@@ -87,7 +87,7 @@ def plain(task: Task, policy: Policy) -> tuple[float, float]:
     loop = physics = 0.0
     sample = CASES[::EVERY]
     for _, shift, episode in sample:
-        with no_construction_warnings():
+        with quiet_construction():
             env = gym.make(task.id, **options)
         env.unwrapped.model.body_mass *= shift.number("mass")  # type: ignore[attr-defined]
         model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
@@ -200,7 +200,7 @@ def plain_set(
 ) -> tuple[float, list[float]]:
     """Seconds of a plain loop over some episodes, and their returns."""
     options = {"terminate_when_unhealthy": False} if task.name in MORTAL else {}
-    with no_construction_warnings():
+    with quiet_construction():
         env = gym.make(task.id, **options)
     model: Any = env.unwrapped.model  # type: ignore[attr-defined]
     nominal = model.body_mass.copy(), model.geom_friction.copy()

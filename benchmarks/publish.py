@@ -33,8 +33,11 @@ def publish(source: Path, out: Path, every: int) -> int:
     """Copy what is finished and not there yet; the number of runs copied."""
     published = StudyFolder(out)
     published.create()
-    for plan in sorted((source / "studies").glob("*.json")):
-        publish_plan(plan, published)
+    for file in sorted((source / "studies").glob("*.json")):
+        if file.stem.endswith("-chosen"):
+            published.write(file.name, file.read_text())
+        else:
+            publish_plan(file, published)
     copied = 0
     for run in sorted((source / "runs").iterdir()):
         made, there = read_finished(run), read_finished(published.runs / run.name)

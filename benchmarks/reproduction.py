@@ -27,16 +27,11 @@ from tables import Tables, arguments, markdown, number, write
 
 from mixedne import names
 from mixedne.config.config import unused_fields
-from mixedne.evaluation.statistics import (
-    SEED,
-    improvement,
-    over_episodes,
-    over_seeds,
-)
+from mixedne.evaluation.statistics import SEED, improvement, over_seeds
 from mixedne.reports.figures import draw_figures
 from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.inputs.collect import collect
-from mixedne.studies.results import results, run_folders
+from mixedne.studies.results import results
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "reproduction"
@@ -179,16 +174,13 @@ def setting_cells(row: dict[str, Any]) -> list[str]:
 def episodes_or_seeds() -> str:
     """How wide the interval is that ten episodes leave, beside that over seeds."""
     table = sweep(episodes("reproduce-ddpg"), "mass")
-    points = over_episodes(table, [*KEY, "mass"])
-    # The mean over the 21 points has the variance Σ s²/n / 21² over its episodes.
-    spread = (pl.col("std_return").pow(2) / (pl.col("episodes") - 1)).sum().sqrt() / pl.len()
-    runs = points.group_by(KEY, maintain_order=True).agg(
-        error=spread, mean_return=pl.col("mean_return").mean()
-    )
+    # An episode has the same seed, and so the same start, at every mass: average over masses first.
+    means = table.group_by([*KEY, "episode"]).agg(value=pl.col("return").mean())
+    runs = over_seeds(means.sort([*KEY, "episode"]), KEY)
     summary = runs.group_by("task", "method", maintain_order=True).agg(
         seeds=pl.len(),
-        episodes=1.96 * pl.col("error").mean(),
-        between=pl.col("mean_return").std(ddof=1),
+        episodes=(pl.col("value_high") - pl.col("value_low")).mean() / 2,
+        between=pl.col("value").std(ddof=1),
     )
     rows = [
         [
@@ -204,13 +196,13 @@ def episodes_or_seeds() -> str:
 
 def hours() -> str:
     """How long training took, by task, solver and number of players."""
-    found = []
-    for folder in run_folders(PUBLISHED):
-        [config] = results(folder).select("task", "solver", "delta").unique().to_dicts()
-        found.append({**config, "minutes": training_minutes(folder)})
+    parts = [episodes(name) for name in ("reproduce-ddpg", "reproduce-ddpg-controls")]
+    key = ["task", "solver", "delta", "updates"]
+    runs = pl.concat([part.select("run", *key).unique() for part in parts if len(part)])
+    minutes = [training_minutes(PUBLISHED / "runs" / run) for run in runs["run"]]
     summary = (
-        pl.DataFrame(found)
-        .group_by("task", "solver", "delta")
+        runs.with_columns(pl.Series("minutes", minutes))
+        .group_by(key)
         .agg(runs=pl.len(), minutes=pl.col("minutes").mean(), hours=pl.col("minutes").sum() / 60)
     )
     rows = [
@@ -218,15 +210,17 @@ def hours() -> str:
             row["task"],
             str(names.SOLVERS[row["solver"]]),
             f"{row['delta']:g}",
+            str(row["updates"]),
             str(row["runs"]),
             f"{row['minutes']:.0f}",
             f"{row['hours']:.1f}",
         ]
-        for row in summary.sort("task", "solver", "delta").to_dicts()
+        for row in summary.sort(key).to_dicts()
     ]
     total = f"{summary['hours'].sum():.1f}"
-    rows.append(["all", "", "", str(summary["runs"].sum()), "", total])
-    return markdown(["task", "solver", "δ", "runs", "minutes a run", "hours"], rows)
+    rows.append(["all", "", "", "", str(summary["runs"].sum()), "", total])
+    header = ["task", "solver", "δ", "updates a cycle", "runs", "minutes a run", "hours"]
+    return markdown(header, rows)
 
 
 LD, GAD, EXTRA = (f"{names.SOLVERS[s]}, δ = 0.1" for s in ("mixedne-ld", "gad", "extra-adam"))

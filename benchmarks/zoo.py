@@ -3,7 +3,8 @@
     python benchmarks/zoo.py results/reproduction [FOLDER …]
 
 Of each task and method the run of the median seed is taken, by the mean return over its mass sweep;
-of an even number of seeds the lower of the two in the middle. Nothing else is looked at.
+of an even number of seeds the lower of the two in the middle. Nothing else is looked at. Controls
+are not among them.
 """
 
 import argparse
@@ -20,6 +21,14 @@ from mixedne.shifts import is_nominal
 OUT = Path(__file__).parents[1] / "src/mixedne/zoo"
 SHOWN = ("task", *METHOD, "train_seed", "steps", "seeds", "masses", "episodes")
 RETURNS = ("nominal_return", "mean_return", "worst_return")
+STUDIES = ("reproduce-ddpg", "reproduce-ddpg-one-player")
+
+
+def published(*folders: Path) -> pl.DataFrame:
+    """The results of the studies that policies are chosen from."""
+    plans = {path.stem for folder in folders for path in folder.glob("studies/*.json")}
+    parts = [results(*folders, study=name) for name in STUDIES if name in plans]
+    return pl.concat(parts, how="diagonal")
 
 
 def choose(table: pl.DataFrame) -> pl.DataFrame:
@@ -47,10 +56,11 @@ def main() -> None:
     )
     parser.add_argument("folders", type=Path, nargs="+")
     arguments = parser.parse_args()
+    chosen = choose(published(*arguments.folders))
     for old in [*OUT.glob("*.json"), *OUT.glob("*.safetensors")]:
         old.unlink()
     entries = {}
-    for row in choose(results(*arguments.folders)).iter_rows(named=True):
+    for row in chosen.iter_rows(named=True):
         task, players = row["task"].partition("-")[0].lower(), "" if row["delta"] else "-one-player"
         name = f"{task}-{row['agent']}-{row['solver']}{players}"
         if name in entries:

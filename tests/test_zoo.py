@@ -16,7 +16,7 @@ KEPT = [Path(__file__).parents[1] / "results" / "reproduction"]
 
 
 def test_what_ships_is_what_the_rule_takes_from_the_kept_runs() -> None:
-    table = mixedne.results(*KEPT)
+    table = chooser.published(*KEPT)
     chosen = {
         (row["task"], row["agent"], row["solver"], row["delta"]): row
         for row in chooser.choose(table).iter_rows(named=True)

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import tomllib
 import warnings
@@ -82,6 +83,16 @@ def finished_digest(folder: Path, name: str) -> str | None:
     return None
 
 
+def find_modules_here(*tasks: str | None) -> None:
+    """Let ``module:Id`` name a module in the current directory, for tasks typed by the user only.
+
+    The directory is appended to ``sys.path``, so that it hides no installed package.
+    """
+    here = os.getcwd()
+    if any(":" in task for task in tasks if task) and here not in sys.path:
+        sys.path.append(here)
+
+
 def read_bytes(path: str | Path) -> bytes:
     """Read a file's bytes; raises ``InvalidInputError`` if it cannot be read."""
     try:
@@ -112,8 +123,14 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 def sealed_json(document: Mapping[str, Any]) -> str:
     """A JSON text that includes a digest of its own content."""
+    document = finite_json(document)
     sealed = {**document, "sha256": _content_digest(document)}
-    return json.dumps(sealed, indent=2) + "\n"
+    return json.dumps(sealed, indent=2, allow_nan=False) + "\n"
+
+
+def finite_json(document: Any) -> Any:
+    """The document as JSON can express it, with paths as strings, and NaN and ±∞ as null."""
+    return json.loads(json.dumps(document, default=os.fspath), parse_constant=lambda _: None)
 
 
 def read_json(path: Path, *, warn: bool = True) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from mixedne.boxes import centre_and_reach
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import read_json, sealed_json, unfinished_files, write_beside
 from mixedne.names import ACTIVATIONS
@@ -158,7 +159,7 @@ class Policy:
         if spec.normaliser and not (self.tensors["normaliser.scale"] > 0).all():
             raise InvalidInputError("the policy's normaliser.scale must be above 0")
         low, high = (np.array(x, np.float32) for x in (spec.action_low, spec.action_high))
-        self.centre, self.reach = (high + low) / 2, (high - low) / 2
+        self.centre, self.reach = centre_and_reach(low, high)
         """Centre and half-width of the box: actions are ``centre + reach * unit(observations)``."""
 
     def __call__(self, observations: ArrayLike, noise: ArrayLike | None = None) -> Array:

@@ -352,8 +352,9 @@ def delayed(solver: Solver, every: int) -> Solver:
 def averaged(solver: Solver, decay: float) -> Solver:
     """A solver that also keeps an exponential moving average of its outer iterates.
 
-    For iterates z_1 … z_t it is Σ d^(t−s) z_s / Σ d^(t−s) with d = ``decay``, without the initial
-    players. The average does not affect the players' updates.
+    For iterates z_1 … z_t it is Σ d^(t−s) z_s / Σ d^(t−s) with d = ``decay``. The iterate of a step
+    in which players rest (:func:`delayed`) counts, so this must be the outermost of both. The
+    average does not affect the players' updates.
     """
     check_number("decay", decay, above=0, below=1)
     rate = math.log(decay)

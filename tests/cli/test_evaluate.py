@@ -254,3 +254,18 @@ def test_a_run_whose_configuration_is_damaged_or_gone_is_refused(
         assert capsys.readouterr().err.startswith(f"mixedne: {config} ")
     write_json(config, document)
     assert main(["evaluate", str(run), "--episodes", "1"]) == 0
+
+
+def test_what_an_environment_prints_stays_out_of_the_json(run: Path) -> None:
+    task, tests = "probes.loud:Loud-v0", Path(__file__).parents[1]
+    arguments = ("--task", task, "--episodes", "1", "--json")
+    ended = mixedne("evaluate", str(run), *arguments, cwd=tests)
+    assert ended.returncode == 0, ended.stderr
+    assert len(json.loads(ended.stdout)) == 1
+    assert "hello from the community" in ended.stderr
+    assert "made with love" in ended.stderr
+
+
+def test_a_name_that_no_file_can_have(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "x" * 300]) == 2
+    assert "cannot be read: File name too long" in capsys.readouterr().err

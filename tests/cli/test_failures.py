@@ -1,6 +1,7 @@
 """Whatever goes wrong ends in one sentence and an exit code."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from mixedne.cli.main import main
 from mixedne.cli.streams import note
 from mixedne.config import configure
 from mixedne.errors import InvalidInputError, parse_json
+from mixedne.files import read_json, write_json
 from mixedne.policies import save_policy
 from probes.commands import COMMAND
 from probes.policies import random_policy
@@ -182,6 +184,12 @@ def test_absurd_json_is_refused(
     assert said.count("\n") == 1
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "page.html")]) in (0, 2)
     assert "unexpected" not in capsys.readouterr().err
+
+
+def test_json_that_is_written_can_be_read(tmp_path: Path) -> None:
+    """Of an attack that breaks the simulator, say."""
+    write_json(tmp_path / "a.json", {"chosen_by": math.inf, "returns": [1.5, math.nan]})
+    assert read_json(tmp_path / "a.json") == {"chosen_by": None, "returns": [1.5, None]}
 
 
 def test_usual_json_is_read() -> None:

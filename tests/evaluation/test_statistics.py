@@ -27,7 +27,13 @@ from mixedne.evaluation import (
     shift_columns,
     shift_summary,
 )
-from mixedne.evaluation.statistics import LEVEL, nominal_returns, over_episodes
+from mixedne.evaluation.statistics import (
+    LEVEL,
+    nominal_returns,
+    over_episodes,
+    over_seeds,
+    worst_first,
+)
 
 # Subnormal numbers, which some libraries flush to zero for the whole process, are left out.
 samples = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=30)
@@ -459,3 +465,19 @@ def test_bad_numbers() -> None:
     for sample in ([], [[1, 2]]):
         with pytest.raises(InvalidInputError, match="at least one number"):
             interquartile_mean(sample)
+
+
+def test_a_measure_that_a_seed_lacks_has_the_interval_of_the_others() -> None:
+    values = [100.0, None, 104.0]
+    frame = pl.DataFrame({"key": ["a"] * 3, "value": values, "other": [1.0, 2.0, 3.0]})
+    [row] = over_seeds(frame, ["key"], ["value", "other"]).to_dicts()
+    [two] = over_seeds(frame.drop_nulls(), ["key"]).to_dicts()
+    assert (row["seeds"], row["value"], row["other"]) == (3, 102.0, 2.0)
+    assert (row["value_low"], row["value_high"]) == (two["value_low"], two["value_high"])
+
+
+def test_a_world_without_a_number_is_the_worst() -> None:
+    frame = pl.DataFrame({"mean_return": [3.0, math.nan, None, 1.0]})
+    order = worst_first(frame)["mean_return"].to_list()
+    assert math.isnan(order[0])
+    assert order[1:] == [1.0, 3.0, None]

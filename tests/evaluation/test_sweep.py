@@ -260,7 +260,8 @@ def test_names_are_made_distinct(tmp_path: Path) -> None:
     table = evaluate([tmp_path / "a" / "seed0", tmp_path / "b" / "seed0"], episodes=1)
     assert table["run"].to_list() == ["a/seed0", "b/seed0"]
     twice = evaluate([random_policy(PENDULUM), random_policy(PENDULUM)], episodes=1)
-    assert twice["run"].to_list() == ["policy", "policy-2"]
+    first, second = twice["run"]
+    assert second == f"{first}-2"
 
 
 def test_what_acted_is_recorded() -> None:

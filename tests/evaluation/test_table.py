@@ -77,6 +77,23 @@ def test_joined_tables_have_all_columns(run: Path, tmp_path: Path) -> None:
         assert has_evaluation(table, policy, asked, axes) == there
 
 
+def test_joining_keeps_the_rows_of_another_policy_in_memory(tmp_path: Path) -> None:
+    out = tmp_path / "evaluation.parquet"
+    for seed in (0, 1, 1):
+        evaluate(random_policy(PENDULUM, seed=seed), PENDULUM, episodes=2, out=out, join=True)
+    table = read_table(out)
+    assert table["policy"].value_counts()["count"].to_list() == [2, 2]
+
+
+def test_a_small_file_of_very_many_rows_is_not_read(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compression makes 12 kB of 8 million equal rows, and reading them 2.4 GB."""
+    monkeypatch.setattr(table_module, "MAX_ROWS", read_table(out).height - 1)
+    with pytest.raises(InvalidInputError, match="is damaged or no evaluation table"):
+        read_table(out)
+
+
 def test_an_older_table_is_read_and_joined(run: Path, tmp_path: Path) -> None:
     """Until now, single bodies and geoms were texts such as cart=3.0,pole=2.0."""
     out = tmp_path / "evaluation.parquet"

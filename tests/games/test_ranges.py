@@ -63,6 +63,18 @@ def test_what_a_set_fixes_is_fixed() -> None:
         assert env.unwrapped.model.body("pole").mass[0] == env.values[0]
 
 
+def test_a_fixed_value_of_a_part_wins_over_a_factor_on_the_whole() -> None:
+    """As in evaluations: the same words, the same world."""
+    words = ("mass[pole]:abs=5", "mass=0.5:2")
+    env = env_of(configure("InvertedPendulum", delta=0, randomise=words))
+    env.reset(seed=0, options={"parameters": [1.0]})
+    shift = Shift({"mass[pole]:abs": 5.0, "mass": 2.0})
+    task: Any = make_env(resolve_task("InvertedPendulum"), shift).unwrapped
+    expected = task.model
+    assert expected.body("pole").mass[0] == 5
+    np.testing.assert_array_equal(env.unwrapped.model.body_mass, expected.body_mass)
+
+
 def test_a_file_is_kept_as_what_it_says(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[tasks.Hopper]\n"mass[torso]:abs" = [3, 8]\n"friction" = 0.5\n')

@@ -1,13 +1,17 @@
 """The cost model: numbers that no machine changes, and proportions."""
 
+from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
+import mixedne
 from mixedne.config import configure
 from mixedne.config.identity import to_json
 from mixedne.evaluation.grids import Grid
+from mixedne.metrics import read_metrics
 from mixedne.schedules import warmup_steps
 from mixedne.studies.costs import UnitCosts, effort, inner_updates, job_seconds
 from mixedne.studies.plan import PlannedRun
@@ -74,6 +78,19 @@ def test_vpg_is_samples() -> None:
     assert whole.elapsed(1, stages=1) == whole.seconds
     assert whole.elapsed(64, stages=1) == whole.longest
     assert whole.elapsed(64, stages=2) == 2 * whole.longest
+
+
+@pytest.mark.parametrize("inner", ["coupled", "frozen"])
+def test_vpgs_samples_are_those_that_are_played(inner: str, tmp_path: Path) -> None:
+    """Of frozen chains, players meet each other in the first step, then the other's start."""
+    chosen: dict[str, Any] = {"task": "toy", "agent": "vpg", "steps": 6, "inner_steps": 3}
+    chosen |= {"delta": 0.1, "inner": inner, "horizon": 5, "trajectories": 2, "evaluate_every": 0}
+    with jax.debug_key_reuse(False):  # runs that fill the lanes are copies
+        run_of = mixedne.train(**chosen, out=tmp_path / "run")
+    played = {"coupled": 18, "frozen": 30}[inner] * 5 * 2
+    assert read_metrics(run_of.path)[-1]["samples"] == played
+    costs = UnitCosts(sample_seconds=1.0, start_seconds=0.0, step_seconds={"toy": 0.0})
+    assert job_seconds([run(**chosen)], costs) == 8 * played
 
 
 def test_the_toy_task_is_watched_at_its_own_shifts() -> None:

@@ -13,6 +13,7 @@ from mixedne.studies import local
 from mixedne.studies.folder import Locks, StudyFolder
 from mixedne.studies.local import ONE_THREAD, worker_environment
 from mixedne.studies.plan import PlannedRun
+from mixedne.studies.scheduler import Event, Job
 
 
 def test_a_worker_has_one_thread_whatever_the_user_has(
@@ -61,3 +62,21 @@ def test_training_goes_on_if_nobody_reads_the_events(
     locks.close()
     assert last == {"kind": "finished"}
     assert saved == [folder.run_folder(run)]
+
+
+def test_a_module_beside_the_user_replaces_no_installed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study may run in a stranger's folder."""
+    (tmp_path / "safetensors.py").write_text("raise SystemExit('stranger')")
+    monkeypatch.chdir(tmp_path)
+    folder = StudyFolder(tmp_path / "out")
+    folder.create()
+    executor = local.LocalExecutor(folder, folder.log("mine"), 1)
+    bad = PlannedRun({**to_json(configure("InvertedPendulum")), "task": "Nothing-v5"})
+    executor.start(Job([bad]))
+    events: list[Event] = []
+    while not any(event.kind == "failed" for event in events):
+        events += executor.poll(seconds=0.5)
+    executor.stop()
+    assert "there is no task 'Nothing-v5'" in events[-1].error

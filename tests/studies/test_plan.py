@@ -174,6 +174,13 @@ def test_sets_that_a_task_has_not(lines: str, message: str) -> None:
         expand(parse_study(text.encode(), "mine", "mine.toml"))
 
 
+def test_evaluations_that_are_too_large_are_refused_before_training() -> None:
+    lines = "evaluations = [{ mass = '0.5:2:100', friction = '0.5:2:100', noise = '0:1:21' }]"
+    study = parse_study(f"{lines}\n[[runs]]\ntasks = ['Hopper-v5']".encode(), "large", "large.toml")
+    with pytest.raises(InvalidInputError, match="number of a run's episodes must be at most 2000"):
+        expand(study)
+
+
 def test_the_study_of_sets_has_every_method_alike() -> None:
     runs = expand(find_study("sets-2d"))
     assert len(runs) == 60  # 4 tasks, 5 methods, 3 seeds

@@ -74,3 +74,9 @@ def test_a_damaged_run_is_not_published(source: StudyFolder, tmp_path: Path) -> 
     for file in source.runs.glob("*/policy.safetensors"):
         file.write_bytes(file.read_bytes()[:-1] + b"\0")
     assert publish(source.path, tmp_path / "out", every=40) == 0
+
+
+def test_what_a_search_chose_is_published_as_it_is(source: StudyFolder, tmp_path: Path) -> None:
+    source.write("mine-chosen.json", '{"choices": []}\n')
+    publish(source.path, tmp_path / "out", every=40)
+    assert (tmp_path / "out/studies/mine-chosen.json").read_text() == '{"choices": []}\n'

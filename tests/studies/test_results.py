@@ -17,7 +17,7 @@ from mixedne.reports.inputs.collect import collect
 from mixedne.studies.folder import StudyFolder, mark_finished
 from mixedne.studies.jobs import run_job
 from mixedne.studies.plan import PlannedRun
-from mixedne.studies.results import results, summarise
+from mixedne.studies.results import results, results_of, summarise
 from probes.studies import pretend_run
 
 MASSES = Grid(mass=(0.5, 1.0), episodes=2)
@@ -51,6 +51,14 @@ def test_one_row_an_episode(made: tuple[StudyFolder, list[PlannedRun]]) -> None:
     }
     same = pl.read_parquet(f"{folder.runs}/*/evaluation.parquet")
     assert same.height == table.height
+
+
+def test_results_of_runs_do_not_depend_on_the_plan_in_the_folder(
+    made: tuple[StudyFolder, list[PlannedRun]],
+) -> None:
+    """Another process may have written the study's plan anew, with other options."""
+    folder, runs = made
+    assert set(results_of(runs[1:], folder)["identifier"]) == {run.identifier for run in runs[1:]}
 
 
 def test_settings_become_columns(made: tuple[StudyFolder, list[PlannedRun]]) -> None:

@@ -1,5 +1,6 @@
 """Study files: what they may say, and one sentence for what they may not."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,18 @@ def test_a_selection_replaces_tasks_and_restricts_the_rest() -> None:
         find_study("smoke").select(seeds=0)
     with pytest.raises(InvalidInputError, match="must differ"):
         find_study("equal-search-ddpg").select(seeds=1001)
+    with pytest.raises(InvalidInputError, match="tasks must not be empty"):
+        find_study("smoke").select(tasks=())
+
+
+@pytest.mark.parametrize("seeds", [1, 5])
+def test_a_selection_has_as_many_seeds_of_every_method(seeds: int) -> None:
+    """Some methods of this study have two tables, with other seeds in each."""
+    found = expand(find_study("recipe-results").select(seeds=seeds))
+    counted = Counter(run.configuration for run in found)
+    assert set(counted.values()) == {seeds}
+
+
+def test_a_search_can_be_restricted_to_a_solver_that_uses_little_of_it() -> None:
+    found = expand(find_study("paper-search-ddpg").select(solvers=("gad",)))
+    assert {run.fields["solver"] for run in found} == {"gad"}

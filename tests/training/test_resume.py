@@ -5,6 +5,8 @@ same files as one that was killed between two cycles.
 """
 
 import dataclasses
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -27,6 +29,7 @@ from mixedne.evaluation.runs import KEPT, kept_name, kept_steps
 from mixedne.evaluation.sweep import evaluate
 from mixedne.files import read_json, write_json
 from mixedne.metrics import read_metrics
+from mixedne.studies.jobs import is_being_trained
 from mixedne.training import collection
 from mixedne.training.checkpoints import load_checkpoints
 from mixedne.training.folder import RunFolder
@@ -604,6 +607,19 @@ def test_one_folder_is_held_by_one(empty_folder: RunFolder) -> None:
     empty_folder.close()
     second.open(configure("InvertedPendulum"), resume=True)
     second.close()
+
+
+def test_a_file_system_without_locks_stops_nobody(
+    empty_folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", fails)
+    second = RunFolder(empty_folder.path)
+    second.open(configure("InvertedPendulum"), resume=True)
+    second.close()
+    assert not is_being_trained(empty_folder.path)
 
 
 def test_policies_are_kept_in_turns(empty_folder: RunFolder) -> None:

@@ -110,6 +110,14 @@ def test_a_run_that_is_too_short_to_learn_warns_before_it_starts(
     assert read_metrics(run.path)[-1]["updates"] == updates
 
 
+def test_physics_that_diverges_is_not_learned_from(tmp_path: Path) -> None:
+    """MuJoCo restarts it in the middle of an episode, with a reward of hundreds for the jump."""
+    wild = {"delta": 0.0, "randomise": "actuator-strength=29:30", "steps": 300}
+    message = r"the physics of HalfCheetah-v5 diverged in step \d+ of episode 0"
+    with pytest.raises(InvalidInputError, match=message):
+        mixedne.train("HalfCheetah", **{**TINY, **wild, "sigma": 1.0}, out=tmp_path / "run")
+
+
 @pytest.mark.parametrize(
     "name", ["ResetShape", "StepRaises", "StepFourValues", "StepNaN", "RewardText"]
 )

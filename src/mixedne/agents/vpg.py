@@ -93,12 +93,13 @@ class VPG:
         """Play episodes: one set if the players play against each other, otherwise two."""
         if opponent is None or not self.game.has_adversary:
             trajectories, total = self.rollout(key, players)
+            sets = 1
         else:
             first, second = jax.random.split(key)
-            one, total = self.rollout(first, Players(players.agent, opponent.adversary))
-            other, _ = self.rollout(second, Players(opponent.agent, players.adversary))
-            trajectories = Players(one.agent, other.adversary)
-        return RolloutCarry(trajectories, carry.returns + total, carry.rollouts + 1)
+            one, own = self.rollout(first, Players(players.agent, opponent.adversary))
+            other, against = self.rollout(second, Players(opponent.agent, players.adversary))
+            trajectories, total, sets = Players(one.agent, other.adversary), own + against, 2
+        return RolloutCarry(trajectories, carry.returns + total, carry.rollouts + sets)
 
     def gradients(self, carry: RolloutCarry, players: Players, opponent: Players | None) -> Players:
         """The policy gradient of each player, estimated from its own trajectories."""

@@ -3,8 +3,6 @@
 import contextlib
 import functools
 import json
-import os
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,6 +15,7 @@ from rich.text import Text
 
 from mixedne import progress
 from mixedne.cli.streams import note
+from mixedne.files import finite_json
 
 PLAIN_WIDTH = 170
 """Width of tables where stdout is not a terminal and has no width of its own."""
@@ -24,16 +23,6 @@ PLAIN_WIDTH = 170
 
 counting = functools.partial(progress.counting, note=note)
 """Show a progress bar on a terminal, and print lines to stderr elsewhere."""
-
-
-def find_modules_here(*tasks: str | None) -> None:
-    """Let ``module:Id`` name a module in the current directory, for tasks typed by the user only.
-
-    The directory is appended to ``sys.path``, so that it hides no installed package.
-    """
-    here = os.getcwd()
-    if any(":" in task for task in tasks if task) and here not in sys.path:
-        sys.path.append(here)
 
 
 @contextlib.contextmanager
@@ -48,8 +37,7 @@ def noted_warnings() -> Iterator[None]:
 
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout, with paths as strings, and NaN and ±∞ as null."""
-    finite = json.loads(json.dumps(document, default=os.fspath), parse_constant=lambda _: None)
-    print(json.dumps(finite, allow_nan=False))
+    print(json.dumps(finite_json(document), allow_nan=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

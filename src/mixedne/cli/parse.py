@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any
 
-from mixedne.cli.console import find_modules_here
 from mixedne.errors import InvalidInputError, check_choice
+from mixedne.files import find_modules_here
 
 COMMANDS = (
     *("quickstart", "saddle", "theorems", "train", "evaluate", "watch"),
@@ -46,7 +46,7 @@ def parse(arguments: Sequence[str]) -> Any:
     if name == "train":
         return kind.parse(rest, read)
     command = read(kind, rest, flag_pairs=False)
-    find_modules_here(getattr(command, "task", None), *getattr(command, "tasks", ()))
+    find_modules_here(getattr(command, "task", None), *(getattr(command, "tasks", None) or ()))
     return command
 
 

@@ -97,13 +97,16 @@ def run_scores(table: "pl.DataFrame") -> "pl.DataFrame":
     """One row per run: worst and mean return over the grid, and the point of the worst."""
     import polars as pl
 
-    from mixedne.evaluation.statistics import over_episodes, over_shifts, shift_columns
+    from mixedne.evaluation.statistics import (
+        over_episodes,
+        over_shifts,
+        shift_columns,
+        worst_first,
+    )
 
     key, columns = ["run", "task"], shift_columns(table.columns)
     means = over_episodes(table, [*key, *columns])
-    worst = means.sort("mean_return", nulls_last=True).unique(
-        key, keep="first", maintain_order=True
-    )
+    worst = worst_first(means).unique(key, keep="first", maintain_order=True)
     scores = over_shifts(means, key).select(*key, "shifts", "worst_return", "mean_return")
     scores = scores.join(worst.select(*key, pl.struct(columns).alias("worst_shift")), on=key)
     given = table.select(key).unique(maintain_order=True)

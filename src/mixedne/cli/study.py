@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mixedne.studies.spec import Study as Spec
 
 Count = Annotated[int | None, arg(metavar="N")]
-Names = Annotated[tuple[str, ...], arg(metavar="NAME")]
+Names = Annotated[tuple[str, ...] | None, arg(metavar="NAME")]
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Study:
     """An included study, or your own file."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """The study folder; required unless it is a dry run."""
-    tasks: Names = ()
+    tasks: Names = None
     """Run only these tasks; they may also be tasks that the study does not have."""
-    agents: Names = ()
+    agents: Names = None
     """Run only these agents."""
-    solvers: Names = ()
+    solvers: Names = None
     """Run only these solvers."""
     seeds: Count = None
-    """Number of seeds, counted from the study's first; a search keeps its own seeds."""
+    """Number of seeds, counted from the study's smallest; a search keeps its own seeds."""
     steps: Count = None
     """Number of steps of every run."""
     workers: Count = None
@@ -125,7 +125,7 @@ class Study:
     def run_and_print(self, spec: "Spec") -> None:
         """Run the study and print the results."""
         from mixedne.studies.folder import StudyFolder
-        from mixedne.studies.results import results, summarise
+        from mixedne.studies.results import results_of, summarise
         from mixedne.studies.scheduler import run_study
 
         folder = StudyFolder(self.out or Path())
@@ -153,9 +153,8 @@ class Study:
                 log=note,
             )
         seconds = time.monotonic() - started
-        plan = f"{spec.name}-reported" if spec.search else spec.name
         with noted_warnings():
-            table = summarise(results(folder.path, study=plan), outcome.runs)
+            table = summarise(results_of(outcome.runs, folder), outcome.runs)
         if self.json:
             choices = outcome.choices
             print_json(

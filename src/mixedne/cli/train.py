@@ -11,13 +11,14 @@ from typing import Annotated, Any
 
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from mixedne.cli.console import counting, find_modules_here, noted_warnings, print_json
+from mixedne.cli.console import counting, noted_warnings, print_json
 from mixedne.cli.streams import note
 from mixedne.compilation import use_compilation_cache
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
 from mixedne.config.configure import choose, preset_config, protagonist_task, set_files
 from mixedne.config.presets import OWN_AGENTS
 from mixedne.errors import InvalidInputError
+from mixedne.files import find_modules_here
 from mixedne.names import CHOICES, SOLVERS, either
 
 

@@ -13,7 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +94,16 @@ def find_policy(what: Any, *, at: str | int = "last", trust_pickle: bool = False
         return what
     path = what if callable(what) else getattr(what, "path", what)  # train and export return one
     if isinstance(path, str | Path):
-        return _from_path(policy_folder(Path(path), at), trust_pickle)
+        try:
+            return _from_path(policy_folder(Path(path), at), trust_pickle)
+        except OSError as error:  # as of a name that is too long
+            raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
     if at != "last":
         raise InvalidInputError(f"at={at!r} needs a run folder, not {type(what).__name__}")
     if isinstance(what, Policy):
-        return PolicyHandle("policy", what, task=what.spec.task, sizes=_sizes(what))
+        task, sizes, fingerprint = what.spec.task, _sizes(what), _hash_policy(what)
+        name = f"policy-{fingerprint[:8]}"  # tables tell runs apart by name
+        return PolicyHandle(name, what, task=task, sizes=sizes, fingerprint=fingerprint)
     if callable(getattr(what, "predict", None)):
         return _from_model(what)
     if callable(what):
@@ -165,6 +170,14 @@ def _from_zoo(path: Path) -> PolicyHandle:
 
 def _sizes(policy: Policy) -> tuple[int, int]:
     return policy.spec.observation_size, policy.spec.action_size
+
+
+def _hash_policy(policy: Policy) -> str:
+    """A fingerprint of a policy in memory."""
+    parts = [json.dumps(asdict(policy.spec), sort_keys=True).encode()]
+    for name, tensor in sorted(policy.tensors.items()):
+        parts += [name.encode(), tensor.tobytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def _hash_files(files: Iterable[Path]) -> str:

@@ -123,7 +123,8 @@ def over_seeds(
 ) -> pl.DataFrame:
     """One row per value of the key: the number of rows, and each measure's mean over them.
 
-    ``…_low`` and ``…_high`` bound its confidence interval; they are null for a single row.
+    ``…_low`` and ``…_high`` bound its confidence interval; they are null for a single row. A row
+    whose measure is null does not count in it.
     """
     groups = frame.group_by(key, maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("seeds"), *_sums(frame), pl.col(*measures)
@@ -133,12 +134,14 @@ def over_seeds(
             estimates = map(interval.mean, arrays(groups[name]))
             groups = groups.with_columns(estimate_columns(name, estimates))
         return groups
-    widths = {count: interval.half_width(count) for count in groups["seeds"].unique() if count > 1}
-    width = pl.col("seeds").replace_strict(
-        widths or {0: 0.0}, default=None, return_dtype=pl.Float64
-    )
+    counts = np.unique(groups.select(pl.col(*measures).list.drop_nulls().list.len()).to_numpy())
+    widths = {count: interval.half_width(count) for count in counts.tolist() if count > 1}
     for name in measures:
-        mean, half = pl.col(name).list.mean(), pl.col(name).list.std(ddof=1) * width
+        values = pl.col(name).list.drop_nulls()
+        width = values.list.len().replace_strict(
+            widths or {0: 0.0}, default=None, return_dtype=pl.Float64
+        )
+        mean, half = values.list.mean(), values.list.std(ddof=1) * width
         groups = groups.with_columns(
             (mean - half).alias(f"{name}_low"),
             (mean + half).alias(f"{name}_high"),
@@ -146,6 +149,12 @@ def over_seeds(
         )
     order = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
     return groups.select(pl.exclude(order), *order)
+
+
+def worst_first(frame: pl.DataFrame) -> pl.DataFrame:
+    """Sort by ``mean_return``; NaN is the worst, as in all statistics, and null is last."""
+    value = pl.col("mean_return")
+    return frame.sort(value.is_nan(), value, descending=[True, False], nulls_last=True)
 
 
 def estimate_columns(name: str, estimates: Iterable[Estimate]) -> list[pl.Series]:

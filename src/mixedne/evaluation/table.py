@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import BASIC, Grid, episode_seed
 from mixedne.evaluation.handles import PolicyHandle, find_policy
 from mixedne.evaluation.runs import PROVENANCE
@@ -48,6 +48,9 @@ _AFTER: dict[Any, Any] = {
 
 RESULTS = ("return", "length", "terminated", "diverged", "versions")
 """Columns with the results of an episode; the other columns identify the episode."""
+
+MAX_ROWS = 10_000_000
+"""Maximum number of rows of a file; more are treated as damage."""
 
 _FORMER = {"body_masses": "mass", "geom_frictions": "friction"}
 # Older tables store factors on single bodies and geoms as strings such as "foot=3.0,torso=2.0".
@@ -114,7 +117,7 @@ def read_table(path: Path) -> pl.DataFrame:
         raise damaged
     try:
         version = pl.read_parquet_metadata(io.BytesIO(content)).get("format_version")
-        table = _current_columns(pl.read_parquet(io.BytesIO(content)))
+        table = _current_columns(parse_parquet(content))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic in polars is not an Exception
@@ -124,6 +127,13 @@ def read_table(path: Path) -> pl.DataFrame:
     if not has_seal:
         _warn_of_no_checksum()
     return table
+
+
+def parse_parquet(content: bytes) -> pl.DataFrame:
+    """Parse a Parquet file; raises if it has too many rows: few bytes may contain very many."""
+    rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
+    check_number("the number of rows", rows, at_most=MAX_ROWS)
+    return pl.read_parquet(io.BytesIO(content))
 
 
 def read_run_table(folder: Path) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from mixedne.games.game import Game
+from mixedne.shifts.channels import LOTTERY, episode_generator
 from mixedne.tasks import Task
 
 Actions = dict[str, NDArray[np.floating]]
@@ -46,7 +47,7 @@ class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional
     ) -> tuple[Actions, dict[str, dict[str, Any]]]:
         """Start a new episode; the seed determines all randomness in it."""
         if seed is not None:
-            self._chance = np.random.default_rng(seed)
+            self._chance = episode_generator(seed, LOTTERY)
         observation, info = self._env.reset(seed=seed, options=options)
         self.agents = list(self.possible_agents)
         return self._views(observation), {name: dict(info) for name in self.agents}

@@ -19,7 +19,7 @@ from mixedne.games.game import Box, Branch, Game
 from mixedne.names import STRENGTHS
 from mixedne.shifts import Axis, Shift
 from mixedne.shifts.channels import PARAMETERS, episode_generator
-from mixedne.shifts.model import apply_shift, parameter_writer, shifted_model
+from mixedne.shifts.model import apply_shift, parameter_writer
 from mixedne.shifts.sets import read_intervals
 from mixedne.tasks import Task, check_axes, shift_effects
 from mixedne.tasks.registry import nominal_model
@@ -37,7 +37,7 @@ class Ranges:
     fixed: Shift
     """The parameters whose bounds are equal, at these values."""
     nominal: Any
-    """The task's model with the fixed parameters applied."""
+    """The task's model."""
 
     @classmethod
     def find(cls, task: Task, name: str, words: Iterable[str]) -> "Ranges":
@@ -55,13 +55,15 @@ class Ranges:
             raise InvalidInputError(f"{name} needs at least one interval, as 'mass[torso]=0.5:2'")
         axes, *ends = zip(*free, strict=True)
         fixed = Shift([(each.axis, each.low) for each in intervals if each not in free])
-        nominal = shifted_model(nominal_model(task)[0], fixed)
-        return cls(axes, Box(*map(np.array, ends)), fixed, nominal)
+        return cls(axes, Box(*map(np.array, ends)), fixed, nominal_model(task)[0])
 
     def writer(self, env: Any) -> Callable[[Array], None]:
         """A function that writes values, one per axis, into an environment's model."""
         apply_shift(env.model, self.fixed)
-        return functools.partial(parameter_writer(self.nominal, self.axes), env.model)
+        # Fixed values are written, too: they may share an array with the others.
+        write = parameter_writer(self.nominal, (*self.axes, *self.fixed.axes))
+        fixed = [value for _, value in self.fixed.values]
+        return lambda values: write(env.model, np.array([*values, *fixed]))
 
 
 @functools.lru_cache(maxsize=64)

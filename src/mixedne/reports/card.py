@@ -18,7 +18,7 @@ import polars as pl
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.handles import PolicyHandle, find_policy
 from mixedne.evaluation.runs import run_of
-from mixedne.evaluation.statistics import over_episodes, shift_columns
+from mixedne.evaluation.statistics import over_episodes, shift_columns, worst_first
 from mixedne.evaluation.table import read_table
 from mixedne.files import check_new_file, read_json, write_beside
 from mixedne.reports.figures.canvas import save_figure
@@ -172,7 +172,7 @@ def _worlds(points: pl.DataFrame, nominal: pl.DataFrame) -> Iterator[str]:
     yield f"In the nominal world the mean return is **{mean}** ± {deviation} (standard deviation"
     yield f"over {row['episodes']} episodes), the worst {low}."
     if points.height > 1:
-        worst = points.sort("mean_return", nulls_last=True).row(0, named=True)
+        worst = worst_first(points).row(0, named=True)
         place = ", ".join(
             axis.in_words(worst[str(axis)])
             for axis in shift_axes(points.columns)

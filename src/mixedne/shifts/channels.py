@@ -17,7 +17,7 @@ Rows: TypeAlias = NDArray[np.intp] | slice
 
 ALL = slice(None)
 
-ACTION_NOISE, POLICY, OBSERVATION_NOISE, PARAMETERS, RANDOM_ATTACK = 1, 2, 3, 4, 5
+ACTION_NOISE, POLICY, OBSERVATION_NOISE, PARAMETERS, RANDOM_ATTACK, LOTTERY = range(1, 7)
 """Numbers of the random streams."""
 
 _BLOCK = 64

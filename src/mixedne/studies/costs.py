@@ -31,6 +31,7 @@ from mixedne.config import total_updates
 from mixedne.config.identity import LANES, to_json
 from mixedne.errors import TrainingError
 from mixedne.evaluation.grids import Grid
+from mixedne.files import find_modules_here
 from mixedne.schedules import warmup_steps
 from mixedne.studies.plan import PlannedRun, group_runs
 from mixedne.tasks import PAPER_TASKS, Shift, Task, make_worlds, resolve_task
@@ -108,7 +109,7 @@ def job_seconds(job: Sequence[PlannedRun], costs: UnitCosts) -> float:
     episodes = _episodes_in_training(fields, task) + _episodes(job[0].evaluations)
     evaluating = len(job) * episodes * (task.max_episode_steps or 1000) * step
     if fields["agent"] == "vpg":
-        samples = inner_updates(fields) * fields["horizon"] * fields["trajectories"]
+        samples = _rollouts(fields) * fields["horizon"] * fields["trajectories"]
         return costs.start_seconds + LANES * samples * costs.sample_seconds + evaluating
     collecting = fields["steps"] * (costs.acting_seconds + step)
     updating = inner_updates(fields) * update_seconds(fields, task, costs)
@@ -125,6 +126,13 @@ def inner_updates(fields: Mapping[str, Any]) -> int:
     if fields["solver"] == "mixedne-ld":
         return _chain_steps(updates, fields["inner_growth"], fields["inner_max"])
     return int(halves * updates)
+
+
+def _rollouts(fields: Mapping[str, Any]) -> int:
+    """How often VPG plays episodes: after a chain's first step, frozen opponents need their own."""
+    once = inner_updates(fields)
+    is_frozen = fields["solver"] == "mixedne-ld" and fields["inner"] == "frozen"
+    return 2 * once - fields["steps"] if is_frozen and fields["delta"] > 0 else once
 
 
 def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> float:
@@ -167,7 +175,7 @@ def _episodes(evaluations: Iterable[Grid]) -> int:
 
 def calibrate(tasks: Sequence[str]) -> UnitCosts:
     """Measure the unit costs of this machine in a separate process."""
-    command = [sys.executable, "-m", "mixedne.studies.costs", *tasks]
+    command = [sys.executable, "-P", "-m", "mixedne.studies.costs", *tasks]  # as for workers
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["it was killed"])[-1]
@@ -233,4 +241,5 @@ def _measure_step(task: Task) -> float:
 
 
 if __name__ == "__main__":
+    find_modules_here(*sys.argv[1:])
     print(json.dumps(dataclasses.asdict(measure(sys.argv[1:]))))

@@ -101,10 +101,10 @@ def is_being_trained(folder: Path) -> bool:
     try:
         with (folder / "checkpoint" / "lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError:  # there is no checkpoint, or the file system has no locks
+        return False
     return False
 
 

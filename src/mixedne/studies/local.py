@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from mixedne.compilation import cache_settings
 from mixedne.errors import InvalidInputError
+from mixedne.files import find_modules_here
 from mixedne.studies.folder import Locks, StudyFolder
 from mixedne.studies.jobs import is_being_trained, throttled, try_job
 from mixedne.studies.plan import PlannedRun
@@ -114,7 +115,8 @@ class _Worker:
     def __init__(self, folder: StudyFolder, log: Path, heard: "_Heard") -> None:
         with log.open("ab") as messages:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mixedne.studies.local", str(folder.path)],
+                # -P: a module in the current directory must not replace an installed one.
+                [sys.executable, "-P", "-m", "mixedne.studies.local", str(folder.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=messages,
@@ -179,6 +181,7 @@ def main() -> int:
 def run_one(job: Any, folder: StudyFolder, locks: Locks, events: IO[str]) -> dict[str, Any]:
     """Run one job, reporting its progress; returns its last event."""
     runs = [PlannedRun.from_json(document) for document in job["runs"]]
+    find_modules_here(*(run.fields["task"] for run in runs))
     folders = [folder.run_folder(run) for run in runs]
 
     def report(stage: str, done: int, total: int) -> None:

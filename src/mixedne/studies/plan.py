@@ -13,8 +13,9 @@ from typing import Any, Self
 
 from mixedne.config import Config, configure, unused_fields
 from mixedne.config.identity import LANES, compile_key, from_json, identifier, run_name, to_json
-from mixedne.errors import InvalidInputError
+from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import Grid
+from mixedne.evaluation.sweep import MAX_EPISODES
 from mixedne.names import CHOICES
 from mixedne.studies.spec import Block, Study, located
 from mixedne.tasks import check_axes, resolve_task
@@ -95,6 +96,8 @@ def _grids(study: Study, block: Block, task: str) -> tuple[Grid, ...]:
         grids = study.grids(task)
         for grid in grids:
             check_axes(resolve_task(task), [axis for axis, _ in grid.axes])
+            total = grid.size * grid.episodes
+            check_number("the number of a run's episodes", total, at_most=MAX_EPISODES)
     return grids
 
 
@@ -102,15 +105,8 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     """Every configuration of a block once, with seed 0, as in ``config.json``.
 
     Combinations of choices without a meaning are left out, because they would repeat a run, and so
-    are overrides that an agent and solver do not use. Raises if no run uses an override.
+    are overrides that an agent and solver do not use.
     """
-    choices = itertools.product(block.agents, block.solvers, block.formulations)
-    unused = [unused_fields(*each) for each in choices]
-    for name, _ in block.overrides:
-        if name not in block.shared and all(name in names for names in unused):
-            raise InvalidInputError(
-                f"{block.place}, overrides: {name} has an effect only with {unused[0][name]}"
-            )
     seen = set()
     lists = (block.agents, block.presets, block.deltas, block.formulations, block.solvers)
     for task, *chosen in itertools.product(block.tasks, *lists):

@@ -16,7 +16,7 @@ import types
 import typing
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
@@ -83,6 +83,18 @@ def results(
     for name in settings:
         check_choice("a field of the configuration", name, SETTINGS)
     wanted = None if study is None else _planned(map(Path, paths), study)
+    return _read(paths, wanted, settings)
+
+
+def results_of(runs: Iterable[PlannedRun], folder: StudyFolder) -> pl.DataFrame:
+    """The results of these runs, whatever plans other processes have written meanwhile."""
+    return _read([folder.path], {run.identifier for run in runs})
+
+
+def _read(
+    paths: Iterable[str | Path], wanted: Set[str] | None, settings: Sequence[str] = ()
+) -> pl.DataFrame:
+    """The results of the wanted runs in these folders, see :func:`results`; None for all."""
     kinds = typing.get_type_hints(Config)
     added = {name: _column_type(kinds[name]) for name in settings if name not in SCHEMA}
     known = {"identifier": pl.String, **added}

@@ -17,7 +17,7 @@ from mixedne.studies.costs import UnitCosts, job_seconds
 from mixedne.studies.folder import FORMAT_VERSION, StudyFolder
 from mixedne.studies.jobs import repair_finished
 from mixedne.studies.plan import PlannedRun, expand, group_runs
-from mixedne.studies.results import Choice, choose, reported_runs, results
+from mixedne.studies.results import Choice, choose, reported_runs, results_of
 from mixedne.studies.spec import Study
 
 WAIT = 2.0
@@ -149,7 +149,7 @@ def run_study(
         return Outcome(runs, progress.total, progress.failed, progress.retried)
     # Nothing can be selected before the last run is finished.
     first = run_all(runs, study.name, "runs compared", longest_first=True)
-    choices = choose(study.search, runs, results(folder.path, study=study.name))
+    choices = choose(study.search, runs, results_of(runs, folder))
     document = {
         "format_version": FORMAT_VERSION,
         "study": study.name,

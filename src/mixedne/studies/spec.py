@@ -6,13 +6,14 @@ error is one sentence that begins with the place in the file.
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from mixedne.config import MAX_SEED, Config
+from mixedne.config import MAX_SEED, Config, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_number
 from mixedne.evaluation.grids import Grid, grid_values
 from mixedne.evaluation.sets import cross_set
@@ -54,8 +55,6 @@ class Block:
     """Number of steps; None for the preset's."""
     overrides: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     """Fields of the configuration, each with its list of values."""
-    shared: frozenset[str] = frozenset()
-    """Overrides that come from the defaults, and may be without effect."""
 
 
 @dataclass(frozen=True)
@@ -114,24 +113,27 @@ class Study:
     def select(
         self,
         *,
-        tasks: tuple[str, ...] = (),
-        agents: tuple[str, ...] = (),
-        solvers: tuple[str, ...] = (),
+        tasks: tuple[str, ...] | None = None,
+        agents: tuple[str, ...] | None = None,
+        solvers: tuple[str, ...] | None = None,
         seeds: int | None = None,
         steps: int | None = None,
     ) -> "Study":
         """The study with other tasks, fewer agents and solvers, other numbers of seeds or steps.
 
-        Seeds are counted from the first; those of a search are kept.
+        Seeds are counted from the study's smallest; those of a search are kept.
         """
+        for many, names in (("tasks", tasks), ("agents", agents), ("solvers", solvers)):
+            if names == ():
+                raise InvalidInputError(f"{many} must not be empty")
         for one, many, names in (("an agent", "agents", agents), ("a solver", "solvers", solvers)):
             known = dict.fromkeys(name for block in self.runs for name in getattr(block, many))
-            for name in names:
+            for name in names or ():
                 check_choice(f"{one} of the study {self.name}", name, known)
         check_number("seeds", 1 if seeds is None else seeds, at_least=1, at_most=MAX_SEEDS)
+        first = min(seed for block in self.runs for seed in block.seeds)
         blocks = []
         for block in self.runs:
-            first = block.seeds[0]
             changed = replace(
                 block,
                 tasks=tasks or block.tasks,
@@ -197,14 +199,23 @@ def parse_study(content: bytes, name: str, file: str) -> Study:
 
 
 def _block(file: str, place: str, own: dict[str, Any], defaults: dict[str, Any]) -> Block:
-    """A ``[[runs]]`` table, completed by the ``[defaults]``."""
+    """A ``[[runs]]`` table, completed by the ``[defaults]``; raises if no run uses an override.
+
+    Overrides among the defaults may be without effect in some tables.
+    """
     values = {**defaults, **own}
-    overrides = dict(defaults.get("overrides", ())) | dict(own.get("overrides", ()))
+    own_overrides = dict(own.get("overrides", ()))
+    overrides = dict(defaults.get("overrides", ())) | own_overrides
     if "tasks" not in values:
         raise InvalidInputError(f"{place}: tasks are missing, e.g. tasks = ['Hopper-v5']")
-    shared = frozenset(overrides.keys() - dict(own.get("overrides", ())).keys())
-    values |= {"overrides": tuple(overrides.items()), "shared": shared}
-    return Block(f"{file}{place}", **values)
+    block = Block(f"{file}{place}", **{**values, "overrides": tuple(overrides.items())})
+    choices = itertools.product(block.agents, block.solvers, block.formulations)
+    unused = [unused_fields(*each) for each in choices]
+    for name in own_overrides:
+        if all(name in names for names in unused):
+            needed = unused[0][name]
+            raise InvalidInputError(f"{place}, overrides: {name} has an effect only with {needed}")
+    return block
 
 
 @contextlib.contextmanager

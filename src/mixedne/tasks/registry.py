@@ -14,6 +14,7 @@ import copy
 import difflib
 import functools
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -81,9 +82,16 @@ no_mujoco_warnings = _NoMujocoWarnings()
 
 
 @contextlib.contextmanager
-def no_construction_warnings() -> Iterator[None]:
-    """Silence warnings of MuJoCo's compiler and of Gymnasium while making an environment."""
-    with no_mujoco_warnings, warnings.catch_warnings():
+def quiet_construction() -> Iterator[None]:
+    """Silence warnings of MuJoCo's compiler and of Gymnasium while making an environment.
+
+    What its modules print goes to stderr: stdout belongs to results.
+    """
+    with (
+        no_mujoco_warnings,
+        contextlib.redirect_stdout(sys.stderr),
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("ignore", message=r"(\x1b\[\d+m)?WARN: ")  # Gymnasium's logger
         yield
 
@@ -209,11 +217,11 @@ def gymnasium_env(full_name: str, **options: Any) -> gym.Env[Any, Any]:
     try:
         if full_name == "toy":
             return ToyEnv(**options)
-        if full_name.startswith(PREFIX):
-            return parallel_task(full_name, **options)
-        if not re.fullmatch(r"([\w.]+:)?[\w./-]+", full_name):
-            raise gym.error.UnregisteredEnv
-        with no_construction_warnings():
+        with quiet_construction():
+            if full_name.startswith(PREFIX):
+                return parallel_task(full_name, **options)
+            if not re.fullmatch(r"([\w.]+:)?[\w./-]+", full_name):
+                raise gym.error.UnregisteredEnv
             return gym.make(full_name, disable_env_checker=True, **options)
     except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
         known = ["toy", *BATCHED_TASKS, *gym.registry]
@@ -241,3 +249,9 @@ def mujoco_model(env: gym.Env[Any, Any]) -> mujoco.MjModel | None:
     """The environment's MuJoCo model, if it has one."""
     model = getattr(env.unwrapped, "model", None)
     return model if isinstance(model, mujoco.MjModel) else None
+
+
+def simulated_time(env: gym.Env[Any, Any]) -> float:
+    """MuJoCo's clock, 0 without MuJoCo; where the physics diverges, it is set back and goes on."""
+    data = getattr(env.unwrapped, "data", None)
+    return data.time if isinstance(data, mujoco.MjData) else 0.0

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedne.boxes import centre_and_reach
 from mixedne.errors import InvalidInputError
 from mixedne.shifts import PARAMETERS, Axis, Channels, Shift
 
@@ -81,7 +82,8 @@ def from_unit(
     action: NDArray[np.floating], low: NDArray[np.floating], high: NDArray[np.floating]
 ) -> NDArray[np.floating]:
     """Scale an action from [-1, 1] to the box; exact if the box is [-1, 1]."""
-    return (high + low) / 2 + (high - low) / 2 * action
+    centre, reach = centre_and_reach(low, high)
+    return np.asarray(centre + reach * action)
 
 
 class Step(NamedTuple):

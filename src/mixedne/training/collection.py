@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedne.boxes import centre_and_reach
 from mixedne.config import Config, game_of
 from mixedne.errors import InvalidInputError
 from mixedne.games import Game, make_game_env
 from mixedne.policies import Policy
-from mixedne.tasks import Task, from_unit
+from mixedne.tasks import Task
+from mixedne.tasks.registry import simulated_time
 from mixedne.training.replay import Layout, Replay
 from mixedne.training.streams import Stream, episode_seed, generator
 from mixedne.types import Players
@@ -110,7 +112,8 @@ class Experience:
         """Make the environment; ``start`` or ``restore`` does the rest."""
         self._config, self._task, self._path = config, task, replay_path
         self._game = game_of(config, task)
-        self._box = [end.astype(np.float32) for end in self._game.executed]
+        box = [end.astype(np.float32) for end in self._game.executed]
+        self._centre, self._reach = centre_and_reach(*box)
         self.layout = transition_layout(self._game)
         self._env = make_game_env(task, self._game)
         self.episode = Episode()
@@ -258,8 +261,14 @@ class Experience:
 
     def _step(self, row: Array, a: Any, b: Any, executed: Array) -> tuple[float, int] | None:
         """Take one step and write it into ``row``; return (return, length) if the episode ended."""
-        episode, action = self.episode, from_unit(executed, *self._box)
+        episode, action = self.episode, self._centre + self._reach * executed
+        before = simulated_time(self._env)
         observation, reward, terminated, truncated, _ = self._env.step(action)
+        if simulated_time(self._env) < before:
+            raise InvalidInputError(
+                f"the physics of {self._task.id} diverged in step {len(episode.actions) + 1} of "
+                f"episode {episode.number}, and MuJoCo restarted it: train in milder worlds"
+            )
         after = np.asarray(observation, np.float32)
         apart = (a, b) if "agent_action" in self.layout.sizes else ()  # as in transition_layout:
         row[:] = np.concatenate([self._observation, *apart, executed, [reward, terminated], after])

@@ -197,10 +197,12 @@ class RunFolder:
         self._lock = (self.checkpoints / "lock").open("ab")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self._lock.close()
             message = f"another process is training in {self.path} at this moment"
             raise InvalidInputError(message) from None
+        except OSError:  # the file system has no locks
+            return
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

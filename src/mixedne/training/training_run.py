@@ -313,13 +313,14 @@ class TrainingRun:
             axis, values = "rho", config.evaluate_rhos
         options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of unstable simulations: the return says it
+            warnings.simplefilter("ignore")  # of unstable simulations, which count as NaN below
             output = self.output()
             table = evaluate(output.agent, task.id, **options, seed=config.seed, threads=1)
         lines: list[dict[str, Any]] = []
         for value in values:
             rows = table.filter(table[axis] == value)
             returns, lengths = rows["return"].to_numpy(), rows["length"].to_numpy()
+            returns = np.where(rows["diverged"], np.nan, returns)
             line = {"kind": "evaluation", "step": self.step, axis: value, "episodes": len(returns)}
             moments = {"return_mean": float(returns.mean()), "return_std": float(returns.std())}
             lines.append({**line, **moments, "length_mean": float(lengths.mean())})

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from mixedne.errors import InvalidInputError, parse_json
+from mixedne.evaluation.table import parse_parquet
 from mixedne.files import readable
 from mixedne.reports import style
 from mixedne.reports.inputs import numbers
@@ -76,7 +77,7 @@ def _saddle(inputs: Inputs) -> pl.DataFrame | None:
     for folder, config in inputs.saddles.items():
         place = f"{readable(folder.resolve().name)}/paths.parquet"
         with inputs.noting(f"{place} is damaged or does not fit the others and is left out."):
-            table = pl.read_parquet((folder / "paths.parquet").read_bytes()).select(PATHS)
+            table = parse_parquet((folder / "paths.parquet").read_bytes()).select(PATHS)
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
             authors = config.get("settings") == "authors"
             own = mark_settings(known, "authors" if authors else "paper")
