@@ -60,10 +60,10 @@ def policy_of(folder: Path, task: str, method: str) -> Path:
         keep(run, ("policy.json", "policy.safetensors", "config.json"))
         return run
     wanted = {"task": task, "seed": 0, **wanted}
-    for config in sorted(RUNS.glob("*/config.json")):
-        found = json.loads(config.read_text())
-        if all(found[key] == value for key, value in wanted.items()):
-            return config.parent
+    plan = json.loads((RUNS.parent / "studies" / "reproduce-ddpg.json").read_text())
+    for run in plan["runs"]:
+        if all(run["configuration"][key] == value for key, value in wanted.items()):
+            return RUNS / str(run["run"])
     raise FileNotFoundError(f"no published run of {wanted}")
 
 

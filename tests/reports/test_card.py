@@ -12,6 +12,7 @@ from mixedne import InvalidInputError
 from mixedne.cli.main import main
 from mixedne.files import write_json
 from mixedne.policies import save_policy
+from mixedne.reports.card import _plain
 from probes.policies import random_policy
 
 PENDULUM = "InvertedPendulum-v5"
@@ -79,6 +80,10 @@ def test_names_from_files_are_text(run: Path, tmp_path: Path) -> None:
     text = mixedne.card(run, tmp_path / "card.md").path.read_text()
     assert "# a\\|b\\_\\*c\\*" in text
     assert "mixedne train ��rm�" in text
+
+
+def test_a_backslash_does_not_undo_an_escape() -> None:
+    assert _plain("\\<img src=x>") == "\\\\\\<img src=x\\>"
 
 
 def test_the_command_writes_into_the_folder_and_overwrites_nothing(

@@ -18,7 +18,7 @@ from PIL import Image
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.evaluation.attacks import Attacker
-from mixedne.evaluation.handles import PolicyHandle
+from mixedne.evaluation.handles import PolicyHandle, find_policy
 from mixedne.games.attacks import Attack
 from mixedne.tasks import Shift, resolve_task
 from mixedne.tasks.registry import nominal_model
@@ -172,7 +172,8 @@ def test_what_is_written_is_what_is_measured(
 
     monkeypatch.setattr(TextOverlay, "write", listen)
     video = watch(random_policy(PENDULUM), tmp_path / "a.mp4", **EPISODE, **SMALL)
-    head = [f"{PENDULUM}   policy", "mass × 1.5, action noise 0.3"]
+    name = find_policy(random_policy(PENDULUM)).name
+    head = [f"{PENDULUM}   {name}", "mass × 1.5, action noise 0.3"]
     assert [lines[:2] for lines in written] == [head] * video.frames
     assert written[0][2] == "step 0   return 0.0"
     assert written[1][2] == "step 1   return 1.0"  # a pendulum that stands is paid 1
@@ -267,7 +268,7 @@ def test_other_films_have_no_caption(comment: str, tmp_path: Path) -> None:
 @pytest.mark.without_gl
 def test_captions_are_only_text(tmp_path: Path) -> None:
     said = {"format_version": 1, "task": "<b>\n\x00", "run": "r" * 900, "shift": "s", "evil": 1}
-    said |= {"return": "1e9", "length": True, "frames": 3, "mass": 1e400}
+    said |= {"return": 10**400, "length": True, "frames": 3, "mass": 1e400}
     caption = read_caption(_film_that_says(json.dumps(said), tmp_path))
     assert caption is not None
     assert caption["task"] == "<b>��"

@@ -20,8 +20,8 @@ from mixedne.names import AGENTS, CHOICES, FORMULATIONS
 WITHOUT_RESULT = tuple(name for name, known in SETTINGS.items() if known.changes == "nothing")
 """Fields that do not affect results: runs that differ only in these are the same."""
 
-DOCUMENT = ("format_version", "command", "machine", "versions", "run")
-"""Keys of ``config.json`` that are not fields of the configuration."""
+DOCUMENT = ("format_version", "command", "machine", "versions", "run", "policy")
+"""Keys of ``config.json`` and of tables that are not fields of the configuration."""
 
 LANES = 8
 """Runs of VPG per compiled program. The results of all runs depend on it, so it never changes."""

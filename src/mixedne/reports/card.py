@@ -209,4 +209,4 @@ def _plain(value: Any, keep: str = "") -> str:
     """Text without line breaks or anything that Markdown or HTML would interpret."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
     text = "".join(c if c.isprintable() and c != "`" else "�" for c in text)
-    return re.sub(r"[|_*<>\[\]]", lambda c: c[0] if c[0] in keep else f"\\{c[0]}", text)
+    return re.sub(r"[\\|_*<>\[\]]", lambda c: c[0] if c[0] in keep else f"\\{c[0]}", text)

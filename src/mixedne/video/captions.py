@@ -5,7 +5,7 @@ trusted: only known fields of known types are kept, and they are shown as plain 
 """
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def read_caption(path: str | Path) -> dict[str, Any] | None:
 
 def _checked(kind: type, value: Any) -> Any:
     """The value if it has the right type, otherwise None."""
-    if kind is float and type(value) in (int, float) and math.isfinite(value):
+    if kind is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
     if kind is str and isinstance(value, str):
         return readable(value)[:MAX_TEXT]

@@ -1,5 +1,6 @@
 """A report's numbers: equal to the tables', and honest about what is not there."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -177,7 +178,7 @@ def test_configurations_that_differ_are_different_methods(tmp_path: Path) -> Non
         pretend_evaluated(tmp_path / name, SWEEP, solver="gad", **wishes)
     labels = set(collect([tmp_path]).sweeps["label"])
     assert labels == {
-        "GAD, preset paper, eta=0.0001",
+        "GAD, preset paper",  # its η is 1e-4
         "GAD, preset paper, eta=0.001",
         "GAD, preset authors",
     }
@@ -234,6 +235,44 @@ def test_tables_of_policies_from_elsewhere(tmp_path: Path) -> None:
     assert report.sweeps["agent"].is_null().all()
 
 
+def test_models_of_one_algorithm_are_no_seeds_of_a_method(tmp_path: Path) -> None:
+    for place, name in (("a", "policy"), ("b", "policy"), ("b", "other")):
+        table = pretend_table(name, {"agent": "sb3-ppo"}, SWEEP)
+        table = table.with_columns(policy=pl.lit(f"{place}{name}"))
+        write_table(table, tmp_path / f"{place}-{name}.parquet")
+    sweeps = collect([tmp_path]).sweeps
+    assert set(sweeps["label"]) == {"policy (apolicy)", "policy (bpolicy)", "other"}
+    assert set(sweeps["seeds"]) == {1}
+
+
+def test_two_runs_that_claim_one_seed_of_a_method(tmp_path: Path) -> None:
+    provenance = {"agent": "ddpg", "solver": "gad", "delta": 0.1, "train_seed": 0}
+    for name in ("one", "other"):
+        write_table(pretend_table(name, provenance, SWEEP), tmp_path / f"{name}.parquet")
+    report = collect([tmp_path])
+    assert set(report.sweeps["seeds"]) == {1}
+    assert any("left out, as others have the same: other" in said for said in report.missing)
+
+
+def test_controls_beside_the_methods_that_they_vary(tmp_path: Path) -> None:
+    """The preset has another σ on each task, and controls are evaluated on sweeps alone."""
+    for task, solver, seed in itertools.product(("HalfCheetah", "Hopper"), SOLVERS, range(2)):
+        own: dict[str, Any] = {"task": task, "solver": solver, "seed": seed}
+        control = {"updates": 200, "sigma": 0.0} if solver == "gad" else {"inner": "coupled"}
+        name = f"{task}-{solver}-{seed}"
+        pretend_evaluated(tmp_path / name, [*SWEEP, *MAP[1::2]], **own)
+        pretend_evaluated(tmp_path / f"a-{name}", SWEEP, **own, **control)
+    report = collect([tmp_path])
+    summary = report.summary.filter(statistic="mean", axis="mass")
+    controls = "GAD, sigma=0, updates=200", "MixedNE-LD, inner=coupled"
+    compared = {"MixedNE-LD": "GAD", controls[1]: "GAD"}
+    for task in ("HalfCheetah-v5", "Hopper-v5", None):
+        own_rows = summary.filter(pl.col("task").eq_missing(task), solver="mixedne-ld")
+        assert dict(own_rows.select("label", "baseline").iter_rows()) == compared
+    assert set(report.sweeps["label"]) == {"GAD", "MixedNE-LD", *controls}
+    assert set(report.maps["label"]) == {"GAD", "MixedNE-LD"}
+
+
 def test_nothing_at_all(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no file or folder"):
         collect([tmp_path / "nowhere"])
@@ -273,7 +312,7 @@ def test_a_seed_counts_once_however_often_it_was_trained(tmp_path: Path) -> None
     write_config(tmp_path / "old", config)
     report = collect([tmp_path])
     assert set(report.sweeps["seeds"]) == {2}
-    assert any("left out, as others have the same: old" in said for said in report.missing)
+    assert set(report.learning["seeds"]) == {2}
 
 
 def test_rows_of_a_run_in_its_folder_and_in_a_table_count_once(tmp_path: Path) -> None:
@@ -345,7 +384,7 @@ def test_a_method_has_one_name_on_all_tasks(tmp_path: Path) -> None:
     for task, eta in (("HalfCheetah", 1e-4), ("HalfCheetah", 1e-3), ("Hopper", 1e-4)):
         pretend_evaluated(tmp_path / f"{task}-{eta}", SWEEP, task=task, solver="gad", eta=eta)
     found = collect([tmp_path]).sweeps
-    assert set(found.filter(task="Hopper-v5")["label"]) == {"GAD, eta=0.0001"}
+    assert set(found.filter(task="Hopper-v5")["label"]) == {"GAD"}
 
 
 def test_training_returns_meet_at_the_same_steps(tmp_path: Path) -> None:
@@ -415,6 +454,22 @@ def test_no_junk_in_a_strangers_files_stops_a_report(
     report = collect([folder])
     assert report.sweeps.height or report.missing
     write_page(report, folder / "page.html")
+
+
+def test_settings_that_are_no_numbers_are_compared_in_the_tables(tmp_path: Path) -> None:
+    """A search's map has no place for them."""
+    nominal = {"mass": [1.0], "friction": [1.0], "noise": [0.0], "rho": None}
+    runs = []
+    for inner in ("frozen", "coupled"):
+        pretend_evaluated(tmp_path / "runs" / inner, shifts(mass=[1.0]), inner=inner)
+        config = config_of(tmp_path / "runs" / inner)
+        runs.append({"run": inner, "configuration": config, "evaluations": [nominal]})
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "mine.json").write_text(json.dumps({"runs": runs}))
+    report = collect([tmp_path])
+    assert report.counts["runs"] == 2
+    assert set(report.learning["label"]) == {"MixedNE-LD", "MixedNE-LD, inner=coupled"}
+    assert report.searches.is_empty()
 
 
 def test_a_study_and_its_search(tmp_path: Path) -> None:

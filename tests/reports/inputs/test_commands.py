@@ -45,6 +45,8 @@ def test_a_run_s_command_is_the_one_that_made_it(wishes: dict[str, Any]) -> None
         {"delta": EVIL},
         {"hidden": [EVIL], "command": "mixedne train Hopper-v5 --hidden 64"},
         {"steps": {"a": 1}},
+        {"formulation": "rarl", "bodies": f"torso\x1b[201~\n{EVIL}\n"},
+        {"randomise": ["mass=0.5:2", f"$({EVIL})"]},
     ],
 )
 def test_a_configuration_with_more_than_plain_values_has_none(change: dict[str, Any]) -> None:

@@ -118,7 +118,7 @@ def draw_heatmaps(report: Report, statistic: str) -> Iterator[Named]:
 def _draw(rows: pl.DataFrame, title: str, statistic: str) -> Figure:
     labels = list(canvas.solver_styles(rows.select("solver", "label").iter_rows()))
     gad = in_order(where(rows, solver="gad"), "label")
-    baseline = next((label for label in labels if label in gad), labels[0])
+    baseline = min((label for label in labels if label in gad), key=len, default=labels[0])
     others = [label for label in labels if label != baseline]
     tasks = in_order(rows, "task")
     columns = len(labels) + len(others)

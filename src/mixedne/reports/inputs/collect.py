@@ -115,6 +115,7 @@ def _unfinished(plan: PlanInput) -> Iterator[str]:
         agent, solver, delta = (config.get(field) for field in ("agent", "solver", "delta"))
         words = method_words(agent, style.solver_words(solver, agent), delta)
         there = (plan.folder / "runs" / name / "evaluation.parquet").is_file()
+        there = there or not plan.evaluations[name]
         planned.setdefault(f"{words} on {config['task']}", []).append(there)
     lacking = [
         f"{runs.count(False)} of {len(runs)} of {words}"

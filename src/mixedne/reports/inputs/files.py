@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PanicException
 
+from mixedne.config.identity import with_defaults
 from mixedne.errors import InvalidInputError
 from mixedne.evaluation.runs import is_run
 from mixedne.evaluation.table import SCHEMA, is_current, read_run_table, read_table
@@ -124,7 +125,7 @@ def _find_config(path: Path, found: Inputs) -> bool:
         elif finished_digest(path, "config.json") not in (None, digest(path / "config.json")):
             found.problems.append(f"{name} has the config.json of another run and is left out.")
         elif "agent" in config and methods.is_sensible(config):
-            found.runs.setdefault(path.resolve(), config)
+            found.runs.setdefault(path.resolve(), with_defaults(config))
             found.videos += sorted(path.glob("*.mp4"))
         else:
             found.problems.append(f"{name} has a config.json of another kind and is left out.")
@@ -133,7 +134,7 @@ def _find_config(path: Path, found: Inputs) -> bool:
 
 def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
     document = read_json(file, warn=False)
-    runs = {run["run"]: dict(run["configuration"]) for run in document["runs"]}
+    runs = {run["run"]: with_defaults(run["configuration"]) for run in document["runs"]}
     evaluations = {run["run"]: [*map(dict, run["evaluations"])] for run in document["runs"]}
     names = (it == Path(it).name != ".." and 0 < len(it) < 256 and it.isprintable() for it in runs)
     if not (all(names) and all(map(methods.is_sensible, runs.values()))):
@@ -146,11 +147,18 @@ def _plan(path: Path, file: Path, found: Inputs) -> PlanInput:
         ):
             said = read_json(chosen, warn=False)["choices"]
             choices = [it for it in said if isinstance(it, dict)]
-    nominal = all(_is_nominal(grid) for grids in evaluations.values() for grid in grids)
-    tried_several = any(map(methods.differing_settings, methods.by_case(runs).values()))
+    grids = [grid for own in evaluations.values() for grid in own]
+    nominal = bool(grids) and all(map(_is_nominal, grids))
     command = methods.study_command(document, path)
-    compares = chosen.exists() or (nominal and tried_several)
+    compares = chosen.exists() or (nominal and any(map(_varies, methods.by_case(runs).values())))
     return PlanInput(readable(file.stem), path, runs, evaluations, command, choices, compares)
+
+
+def _varies(alike: dict[str, methods.Config]) -> bool:
+    """Whether configurations of one case differ in a number, so that a map can show them."""
+    differ = methods.differing_settings(alike)
+    values = (config.get(name) for config in alike.values() for name in differ)
+    return any(type(value) in (int, float) for value in values)
 
 
 def _is_nominal(grid: Document) -> bool:

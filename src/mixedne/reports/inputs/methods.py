@@ -5,10 +5,11 @@ run's command is rebuilt from a configuration that passes all checks, and a stud
 only contain known options and plain names.
 """
 
+import functools
 import json
 import re
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,8 +17,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mixedne.config.identity import command, differing, from_json, settings, settings_in_words
-from mixedne.names import CHOICES, FORMULATIONS
+from mixedne.config.configure import preset_config
+from mixedne.config.identity import (
+    command,
+    differing,
+    from_json,
+    settings,
+    settings_in_words,
+    to_json,
+)
+from mixedne.errors import InvalidInputError
+from mixedne.names import AGENTS, CHOICES, FORMULATIONS
 from mixedne.reports.style import number_words, solver_words
 
 Case = tuple[Any, ...]
@@ -33,6 +43,9 @@ KINDS: dict[str, tuple[type, ...]] = {
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?")
 """Plain names of tasks, studies and choices; not ``module:Id``, which would import the module."""
+
+SHIFT = re.compile(r"[A-Za-z0-9_.:=,/ \[\]+-]*")
+"""Texts of axes, bodies and sets."""
 
 STUDY_OPTIONS = ("tasks", "agents", "solvers", "seeds", "steps")
 """Options of ``mixedne study`` that affect which runs it has."""
@@ -69,8 +82,8 @@ def differing_settings(configs: Mapping[str, Config]) -> list[str]:
 def labels(configs: Mapping[str, Config]) -> dict[str, str]:
     """A label for each configuration: the solver, and how it differs from others with its agent, δ.
 
-    A setting in which the runs on one task differ is named on all tasks, so that a method has one
-    name. An external policy, whose agent is not known, is labelled with its own name.
+    Of the settings in which the runs on one task differ, those are named that depart from the
+    preset, which may have other values on each task. External policies keep their own names.
     """
     presets: dict[Any, set[Any]] = defaultdict(set)
     differ: dict[Case, dict[str, None]] = defaultdict(dict)
@@ -81,10 +94,15 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
 
     def label(config: Config) -> str:
         _, agent, solver, formulation, _, preset = case_of(config)
-        if agent is None:
+        if agent not in AGENTS:
             return str(config.get("run"))
         known = formulation not in (None, "nr-mdp")
-        drawn, differs = config.get("randomise"), differ[case_of(config)[1:]]
+        drawn, usual = config.get("randomise"), _preset_values(case_of(config))
+        differs = [
+            name
+            for name in differ[case_of(config)[1:]]
+            if name != "randomise" and (name not in usual or config.get(name) != usual[name])
+        ]
         words = (
             solver_words(solver, agent),
             FORMULATIONS.get(formulation, formulation) if known else None,
@@ -92,11 +110,27 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
             if isinstance(drawn, list)
             else None,
             f"preset {preset}" if preset is not None and len(presets[agent]) > 1 else None,
-            settings_in_words(config, [name for name in differs if name != "randomise"]),
+            settings_in_words(config, differs),
         )
         return ", ".join(filter(None, words))
 
-    return {key: label(config) for key, config in configs.items()}
+    found = {key: label(config) for key, config in configs.items()}
+    # Files in different folders may have the same name, and would be taken for seeds of a method.
+    others = [key for key, config in configs.items() if config.get("agent") not in AGENTS]
+    times = Counter(found[key] for key in others)
+    for key in others:
+        if times[found[key]] > 1:
+            found[key] += f" ({str(configs[key].get('policy'))[:8]})"
+    return found
+
+
+@functools.lru_cache(maxsize=1000)
+def _preset_values(case: Case) -> Config:
+    """The configuration of a case's preset; empty if there is none."""
+    try:
+        return to_json(preset_config(case))
+    except (InvalidInputError, LookupError, TypeError, ValueError, AttributeError):
+        return {}
 
 
 def train_commands(configs: Iterable[Config]) -> list[str]:
@@ -105,7 +139,8 @@ def train_commands(configs: Iterable[Config]) -> list[str]:
     for config in configs:
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             made = from_json(config)
-            if NAME.fullmatch(made.task):
+            texts = [made.bodies, made.axes, *(made.parameters or ()), *(made.randomise or ())]
+            if NAME.fullmatch(made.task) and all(map(SHIFT.fullmatch, filter(None, texts))):
                 seeds[command(replace(made, seed=0)).replace(" --seed 0", "")].append(made.seed)
     return [
         f"{line} --seed {min(found)}"

@@ -69,7 +69,7 @@ def labels(inputs: Inputs, runs: pl.DataFrame) -> dict[str, str]:
     """A label for every run, by identity: those with a folder, and those only in tables."""
     configs = {methods.identity(config): config for config in inputs.reported.values()}
     for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
-        known = {name: row[name] for name in (*CHOICES, "run", "steps")}
+        known = {name: row[name] for name in (*CHOICES, "run", "policy", "steps")}
         configs.setdefault(row["identity"], known)
     return methods.labels(configs)
 
@@ -155,6 +155,7 @@ def _crossed(runs: pl.DataFrame, axis_x: Axis, axis_y: Axis) -> pl.DataFrame:
         *(pl.col(str(axis)).alias(name) for name, axis in axes.items()),
     )
     both = rows.filter(pl.col(name).ne_missing(axis.nominal) for name, axis in axes.items())
+    rows = rows.join(both, on="identity", how="semi", maintain_order="left")  # not only sweeps
     for name, axis in axes.items():
         tried = both.select("task", name)
         nominal = tried.with_columns(pl.lit(axis.nominal, pl.Float64).alias(name))
@@ -190,9 +191,15 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
     single = table.join(compared, on=_KEY, how="left", nulls_equal=True)
     method = [*(name for name in _KEY if name != "task"), "baseline"]
     several = _improvement(pairs.filter(pl.len().over(method) > 1), method)
-    fewest = pl.col("scores").list.eval(pl.element().list.len()).list.min()
-    over_tasks = several.with_columns(seeds=fewest.cast(pl.Int64)).drop("scores")
+    over_tasks = several.with_columns(seeds=_fewest("scores", "its_scores"))
+    over_tasks = over_tasks.drop("scores", "its_scores")
     return pl.concat([single, over_tasks], how="diagonal").select(*SUMMARY)
+
+
+def _fewest(*columns: str) -> pl.Expr:
+    """The smallest number of runs among the lists of all tasks, in any of these columns."""
+    counts = (pl.col(it).list.eval(pl.element().list.len()).list.min() for it in columns)
+    return pl.min_horizontal(*counts).cast(pl.Int64)
 
 
 def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
@@ -222,7 +229,7 @@ def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
 def _pairs(table: pl.DataFrame) -> pl.DataFrame:
     """Every method with its baseline: GAD of the same agent, δ, formulation and preset.
 
-    Of several, it is the one with the same settings, or else the first.
+    Of several, it is the one with the same settings, or else the preset's own, or the first.
     """
     family = [name for name in _KEY if name not in ("solver", "label")]
     theirs = {"label": "baseline", "low": "its_low", "high": "its_high", "scores": "its_scores"}
@@ -231,7 +238,7 @@ def _pairs(table: pl.DataFrame) -> pl.DataFrame:
     both = others.join(baselines, on=family, nulls_equal=True, maintain_order="left_right")
     # The part of a label after the solver.
     own, its = (pl.col(name).str.extract("(?s), (.*)") for name in ("label", "baseline"))
-    both = both.sort("place", own.ne_missing(its), maintain_order=True)
+    both = both.sort("place", own.ne_missing(its), its.is_not_null(), maintain_order=True)
     known = (pl.col("low") + pl.col("its_low")).is_not_nan()
     overlap = (pl.col("low") <= pl.col("its_high")) & (pl.col("its_low") <= pl.col("high"))
     pairs = both.unique("place", keep="first", maintain_order=True)
@@ -246,4 +253,4 @@ def _improvement(pairs: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
         for xs, ys in zip(groups["scores"], groups["its_scores"], strict=True)
     ]
     columns = statistics.estimate_columns("improvement", estimates)
-    return groups.drop("its_scores").with_columns(columns)
+    return groups.with_columns(columns)

@@ -55,7 +55,8 @@ const NOT_COMPARED = {
 
 /** In words, how a method compares with two-player GAD, whatever its own δ. */
 function verdictAcross(row, rows) {
-  const baselines = rows.filter((x) => x.task === row.task && x.solver === "gad");
+  const baselines = rows.filter((x) => x.task === row.task && x.solver === "gad")
+    .sort((x, y) => x.label.length - y.label.length); // GAD as its preset is, if it is there
   const base = baselines.find((x) => x.delta > 0) ?? baselines[0];
   if (base === row) return "the baseline";
   if (base === undefined) return "not compared";

@@ -67,7 +67,7 @@ function learningSpec(rows, runs) {
       })),
     ],
     layout: { height: plotHeight(420, methods.length), xaxis: axis(PROGRESS[measure], { tickformat: measure === "seconds" ? "" : "~s" }), yaxis: axis("return of an episode") },
-    notes: cautions(rows, (row) => `step ${exact(row.step)}`),
+    notes: cautions(rows, (row) => `step ${exact(row.step)}`, { hasLines: true }),
     label: `Learning curves: ${described()}`,
   };
 }

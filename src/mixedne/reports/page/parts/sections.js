@@ -134,14 +134,14 @@ function axisName(name) {
 }
 
 /** Notes that every figure over seeds needs: single seeds and numbers that are none. */
-function cautions(rows, placeOf) {
+function cautions(rows, placeOf, { hasLines = false } = {}) {
   const notes = [];
   const few = byMethod(rows).filter((x) => hasFewSeeds(x.rows));
   const single = few.filter((x) => x.rows.every((row) => row.seeds === 1)).map((x) => x.look.name);
   const several = few.map((x) => x.look.name).filter((name) => !single.includes(name));
   if (single.length > 0) notes.push(`One seed, so no interval: ${single.join(", ")}.`);
   if (several.length > 0) {
-    notes.push(`Fewer than ${meta.bandSeeds} seeds, too few for a band: ${several.join(", ")}. Thin lines are single runs.`);
+    notes.push(`Fewer than ${meta.bandSeeds} seeds, too few for a band: ${several.join(", ")}.${hasLines ? " Thin lines are single runs." : ""}`);
   }
   const invalid = rows.filter((row) => Number.isNaN(row.value));
   if (invalid.length > 0) {

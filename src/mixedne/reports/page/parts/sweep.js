@@ -46,7 +46,7 @@ function sweepSpec() {
     notes: [
       "Trained policies, tested in changed worlds without learning further. Lines are means over training seeds, bands their 95 % intervals.",
       comparisonNote(),
-      ...cautions(rows, (row) => row.x),
+      ...cautions(rows, (row) => row.x, { hasLines: true }),
       ...unique(visible.map((x) => x.rows[0].source)).map((x) => `Grey: published by ${x}.`),
       published.isFar ? "Published curves lie so far from these that they would flatten the figure: they start switched off." : null,
     ].filter((note) => note !== null),
