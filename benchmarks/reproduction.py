@@ -28,6 +28,7 @@ from tables import Tables, arguments, markdown, number, write
 from mixedne import names
 from mixedne.config.config import unused_fields
 from mixedne.evaluation.statistics import SEED, improvement, over_seeds
+from mixedne.metrics import read_metrics
 from mixedne.reports.figures import draw_figures
 from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.inputs.collect import collect
@@ -60,6 +61,9 @@ MAPS = {
 """The paper's heat maps, and their axes."""
 
 KEY = ["task", "method", SEED]
+
+HELD = 950.0
+"""The mean return of an evaluation from which on the pendulum counts as held."""
 
 
 def episodes(study: str) -> pl.DataFrame:
@@ -171,6 +175,32 @@ def setting_cells(row: dict[str, Any]) -> list[str]:
     return [words.get(name, "–") for name in SETTINGS]
 
 
+def pendulum() -> str:
+    """How many runs hold the pendulum at the end, and how often in the second half of training."""
+    runs = episodes("reproduce-ddpg").filter(task="InvertedPendulum-v5")
+    found: list[dict[str, Any]] = []
+    for run, method in runs.select("run", "method").unique().iter_rows():
+        lines = [line for line in read_metrics(PUBLISHED / "runs" / run) if line.get("mass") == 1]
+        held = {line["step"]: line["return_mean"] >= HELD for line in lines}
+        late = [holds for step, holds in held.items() if step > max(held) / 2]
+        own = {"ends": held[max(held)], "late": sum(late) / len(late)}
+        own["first"] = min(step for step, holds in held.items() if holds)
+        found.append({"task": "InvertedPendulum-v5", "method": method, **own})
+    summary = over_seeds(pl.DataFrame(found), ["task", "method"], ["late"])
+    others = pl.DataFrame(found).group_by("method").agg(pl.col("ends").sum(), pl.col("first").max())
+    rows = [
+        [
+            row["method"],
+            f"{row['ends']} of {row['seeds']}",
+            f"{row['late']:.2f} ({row['late_low']:.2f} to {min(1.0, row['late_high']):.2f})",
+            f"{row['first']:,}",
+        ]
+        for row in ordered(summary.join(others, on="method"))
+    ]
+    header = ["method", "hold it at the end", "of the evaluations in the second half"]
+    return markdown([*header, "all have held it once by step"], rows)
+
+
 def episodes_or_seeds() -> str:
     """How wide the interval is that ten episodes leave, beside that over seeds."""
     table = sweep(episodes("reproduce-ddpg"), "mass")
@@ -234,6 +264,7 @@ TABLES: Tables = {
     "one-player": lambda: comparison(LD_ALONE, [GAD, EXTRA, LD]),
     "maps": heat_maps,
     "controls": controls,
+    "pendulum": pendulum,
     "episodes": episodes_or_seeds,
     "hours": hours,
 }

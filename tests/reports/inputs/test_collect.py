@@ -266,8 +266,8 @@ def test_controls_beside_the_methods_that_they_vary(tmp_path: Path) -> None:
     summary = report.summary.filter(statistic="mean", axis="mass")
     controls = "GAD, sigma=0, updates=200", "MixedNE-LD, inner=coupled"
     compared = {"MixedNE-LD": "GAD", controls[1]: "GAD"}
-    for task in ("HalfCheetah-v5", "Hopper-v5", None):
-        own_rows = summary.filter(pl.col("task").eq_missing(task), solver="mixedne-ld")
+    for where in ("HalfCheetah-v5", "Hopper-v5", None):
+        own_rows = summary.filter(pl.col("task").eq_missing(where), solver="mixedne-ld")
         assert dict(own_rows.select("label", "baseline").iter_rows()) == compared
     assert set(report.sweeps["label"]) == {"GAD", "MixedNE-LD", *controls}
     assert set(report.maps["label"]) == {"GAD", "MixedNE-LD"}

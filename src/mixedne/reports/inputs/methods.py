@@ -95,7 +95,7 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
     def label(config: Config) -> str:
         _, agent, solver, formulation, _, preset = case_of(config)
         if agent not in AGENTS:
-            return str(config.get("run"))
+            return str(config.get("run") or solver_words(solver, agent))
         known = formulation not in (None, "nr-mdp")
         drawn, usual = config.get("randomise"), _preset_values(case_of(config))
         differs = [
