@@ -3,8 +3,8 @@
     python benchmarks/zoo.py results/reproduction [FOLDER …]
 
 Of each task and method the run of the median seed is taken, by the mean return over its mass sweep;
-of an even number of seeds the lower of the two in the middle. Nothing else is looked at. Controls
-are not among them.
+of an even number of seeds the lower of the two in the middle, and of equal ones the lower seed.
+Nothing else is looked at. Controls are not among them.
 """
 
 import argparse
@@ -41,7 +41,9 @@ def choose(table: pl.DataFrame) -> pl.DataFrame:
     )
     scores = grid_scores(sweep).join(runs, on=key, nulls_equal=True)
     nominal = nominal_returns(sweep, key).select(*key, pl.col("mean_return").alias(RETURNS[0]))
-    scores = scores.join(nominal, on=key, nulls_equal=True).sort([*TASK, *METHOD, "mean_return"])
+    scores = scores.join(nominal, on=key, nulls_equal=True).sort(
+        [*TASK, *METHOD, "mean_return", SEED]
+    )
     middle = (pl.len() - 1) // 2
     picked = scores.group_by([*TASK, *METHOD], maintain_order=True).agg(
         pl.len().alias("seeds"), pl.exclude(*TASK, *METHOD).get(middle)
