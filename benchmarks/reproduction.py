@@ -16,6 +16,7 @@ import polars as pl
 import vpg
 from sweeps import (
     FEWEST_SEEDS,
+    HELD,
     interval,
     map_scores,
     run_scores,
@@ -26,6 +27,7 @@ from sweeps import (
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import names
+from mixedne.config import configure
 from mixedne.config.config import unused_fields
 from mixedne.evaluation.statistics import SEED, improvement, over_seeds
 from mixedne.metrics import read_metrics
@@ -61,9 +63,6 @@ MAPS = {
 """The paper's heat maps, and their axes."""
 
 KEY = ["task", "method", SEED]
-
-HELD = 950.0
-"""The mean return of an evaluation from which on the pendulum counts as held."""
 
 
 def episodes(study: str) -> pl.DataFrame:
@@ -134,37 +133,51 @@ def comparable(table: pl.DataFrame, methods: Sequence[str], task: str) -> bool:
 
 def won(frame: pl.DataFrame, tasks: Sequence[str], own: str, other: str) -> str:
     """The probability of improvement on these tasks, in words."""
-    frame = frame.with_columns(task_version=pl.lit(None, pl.String))
     x, y = (frame.filter(pl.col("task").is_in(tasks), method=method) for method in (own, other))
-    found = improvement(x, y, column="mean_return")
+    return share_of_pairs(x, y, "mean_return")
+
+
+def share_of_pairs(x: pl.DataFrame, y: pl.DataFrame, measure: str) -> str:
+    """The probability that a run of x has more than one of y on the same task, in words."""
+    x, y = (frame.with_columns(task_version=pl.lit(None, pl.String)) for frame in (x, y))
+    found = improvement(x, y, column=measure)
     if found.low == found.high:  # resampling cannot tell how sure this is
-        pairs = sum(x.filter(task=task).height * y.filter(task=task).height for task in tasks)
+        pairs = sum(n * y.filter(task=task).height for task, n in x["task"].value_counts().rows())
         return f"{found.value:.2f} (all {pairs} pairs)"
     return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def controls() -> str:
-    """The controls, each beside the method that it varies."""
+    """The controls, each beside the method that it varies, and how often the paper's wins."""
     parts = [episodes(name) for name in ("reproduce-ddpg", "reproduce-ddpg-controls")]
     table = pl.concat([part for part in parts if len(part)], how="diagonal")
     table = table.filter(pl.col("delta") == 0.1, pl.col("task").is_in(TASKS[:2]))
-    key = ["task", "solver", *SETTINGS, SEED]
+    key = ["task", "solver", *SETTINGS]
     measures = ["mass_mean_return", "friction_mean_return"]
-    summary = over_seeds(run_scores(table, key), key[:-1], measures)
-    rows = [
-        [
-            row["task"],
-            str(names.SOLVERS[row["solver"]]),
-            *setting_cells(row),
-            str(row["seeds"]),
-            *(interval(row, measure) for measure in measures),
-        ]
-        for row in summary.sort("task", "solver", *SETTINGS).to_dicts()
-    ]
-    return markdown(
-        ["task", "solver", "σ0", "σ", "chains", "updates a cycle", "seeds", "masses", "frictions"],
-        rows,
-    )
+    runs = run_scores(table, [*key, SEED])
+    rows = []
+    for row in over_seeds(runs, key, measures).sort(key).to_dicts():
+        own = runs.filter(pl.col("task") == row["task"], **paper_settings(row["task"]))
+        other = runs.filter([pl.col(name).eq_missing(row[name]) for name in key])
+        cells = [interval(row, measure) for measure in measures]
+        cells += [beaten(own, other, measure) for measure in measures]
+        words = [row["task"], str(names.SOLVERS[row["solver"]]), *setting_cells(row)]
+        rows.append([*words, str(row["seeds"]), *cells])
+    header = ["task", "solver", "σ0", "σ", "chains", "updates a cycle", "seeds"]
+    return markdown([*header, "masses", "frictions", "beaten, masses", "beaten, frictions"], rows)
+
+
+def paper_settings(task: str) -> dict[str, Any]:
+    """MixedNE-LD as the paper's tables have it on a task."""
+    config = configure(task, agent="ddpg", solver="mixedne-ld", delta=0.1, preset="paper")
+    return {"solver": config.solver, **{name: getattr(config, name) for name in SETTINGS}}
+
+
+def beaten(own: pl.DataFrame, other: pl.DataFrame, measure: str) -> str:
+    """How often a run of ``own`` has more than one of ``other``; a dash where nothing follows."""
+    if own.equals(other) or min(own.height, other.height) < FEWEST_SEEDS:
+        return "–"
+    return share_of_pairs(own, other, measure)
 
 
 def setting_cells(row: dict[str, Any]) -> list[str]:

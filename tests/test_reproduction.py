@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -42,3 +43,31 @@ def test_a_heat_map_is_plain_arithmetic(script: dict[str, Any]) -> None:
     by_hand = sum(sum(values) / 3 for values in cells.values()) / 121
     [found] = script["map_scores"](run, ("noise", "mass"), script["KEY"]).to_dicts()
     assert found["mean_return"] == pytest.approx(by_hand, rel=1e-12)
+
+
+def returns(*values: float) -> pl.DataFrame:
+    seeds = range(len(values))
+    return pl.DataFrame({"task": "Hopper-v5", "train_seed": seeds, "value": values})
+
+
+def test_pairs_of_runs_are_counted_with_ties_as_half(script: dict[str, Any]) -> None:
+    """Against (1, 2, 3): 2 wins once and ties once, 3 wins twice and ties once, 4 wins thrice."""
+    words = script["beaten"](returns(2, 3, 4), returns(1, 2, 3), "value")
+    assert words.startswith(f"{(1.5 + 2.5 + 3) / 9:.2f} (")
+
+
+def test_pairs_that_all_agree_have_no_interval(script: dict[str, Any]) -> None:
+    assert script["beaten"](returns(4, 5, 6), returns(1, 2, 3), "value") == "1.00 (all 9 pairs)"
+
+
+def test_two_runs_or_a_method_itself_say_nothing(script: dict[str, Any]) -> None:
+    assert script["beaten"](returns(4, 5), returns(1, 2, 3), "value") == "–"
+    assert script["beaten"](returns(4, 5, 6), returns(4, 5, 6), "value") == "–"
+
+
+def test_the_papers_settings_are_a_method_of_the_main_study(script: dict[str, Any]) -> None:
+    """Each task of the controls has its five runs to compare with."""
+    table = script["episodes"]("reproduce-ddpg").filter(pl.col("delta") == 0.1)
+    for task in script["TASKS"][:2]:
+        own = table.filter(pl.col("task") == task, **script["paper_settings"](task))
+        assert own["train_seed"].n_unique() == 5
