@@ -164,9 +164,27 @@ def test_without_opengl_there_is_a_report_without_a_film(
     out = Path(shutil.copytree(done.out, tmp_path / "out"))
     (out / "report.html").unlink()
     with pretended():
-        assert main(["quickstart", *TINY, "--out", str(out)]) == 0
-    assert "There is no film: this machine has no OpenGL" in capsys.readouterr().err
+        assert main(["quickstart", *TINY, "--json", "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert "There is no film: this machine has no OpenGL" in said.err
+    assert json.loads(said.out)["film"] is None
     assert (out / "report.html").is_file()
+
+
+def test_one_document_has_the_returns_at_every_mass(
+    done: Done, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pretended():
+        assert main(["quickstart", *TINY, "--json", "--out", str(done.out)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert all(Path(document[name]).exists() for name in ("report", "film", "runs"))
+    table, found = mixedne.results(done.out), document["results"]
+    assert [row["solver"] for row in found] == ["mixedne-ld"] * 11 + ["gad"] * 11
+    for row in found:
+        runs = table.filter(mass=row["mass"], solver=row["solver"]).group_by("train_seed")
+        means = runs.agg(pl.mean("return"))["return"]
+        assert row["mean_return"] == pytest.approx(means.mean())
+        assert (row["min_return"], row["runs"]) == (pytest.approx(means.min()), 2)
 
 
 def test_it_resumes_its_own_folder_and_leaves_others_alone(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
 from mixedne.cli import study_tables
-from mixedne.cli.console import print_table
+from mixedne.cli.console import print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.cli.study import Count, in_foreground, raise_failures
 from mixedne.errors import InvalidInputError, check_number
@@ -42,6 +42,8 @@ class Quickstart:
     """Environment steps of each run."""
     workers: Count = None
     """Number of parallel runs; by default one per core."""
+    json: bool = False
+    """Print one JSON document: the returns at every mass, and where report, film and runs are."""
 
     def run(self) -> None:
         """Train, evaluate, write the report and print a summary."""
@@ -72,19 +74,26 @@ class Quickstart:
             )
         raise_failures(spec, folder, outcome)
         table = results(folder.path, study=spec.name)
-        _film(folder, outcome.runs, table)
+        film = _film(folder, outcome.runs, table)
 
         from mixedne.reports.report import report
 
         page = folder.path / "report.html"
         title = "Quickstart: InvertedPendulum-v5, robust and plain"
         report(folder.path, out=page, title=title, overwrite=True)
-        _print_summary(table)
-        note(f"The runs are in {folder.runs}")
-        note(f"The report is {page}: open it in a browser")
+        summary = _summary(table)
+        if self.json:
+            places = {"report": str(page), "film": film and str(film), "runs": str(folder.runs)}
+            print_json({"task": table["task"][0], "results": summary, **places})
+        else:
+            _print_summary(table["task"][0], summary)
+            note(f"The runs are in {folder.runs}")
+            note(f"The report is {page}: open it in a browser")
 
 
-def _film(folder: "StudyFolder", runs: "Sequence[PlannedRun]", table: "pl.DataFrame") -> None:
+def _film(
+    folder: "StudyFolder", runs: "Sequence[PlannedRun]", table: "pl.DataFrame"
+) -> Path | None:
     """Film the median robust and plain run, in the nominal world and in a heavier one."""
     from mixedne.video.watch import watch
 
@@ -97,21 +106,37 @@ def _film(folder: "StudyFolder", runs: "Sequence[PlannedRun]", table: "pl.DataFr
     film = folder.path / "robust-beside-plain.mp4"
     try:
         watch(filmed, film, mass=MASSES, seconds=SECONDS, overwrite=True)
-        note(f"The film is {film}")
     except InvalidInputError as error:  # no OpenGL on this machine
         note(f"There is no film: {error}")
+        return None
+    note(f"The film is {film}")
+    return film
 
 
-def _print_summary(table: "pl.DataFrame") -> None:
-    """Print one row per method: mean over runs, and the worst run, at some masses."""
+def _summary(table: "pl.DataFrame") -> list[dict[str, Any]]:
+    """One entry per method and mass: the mean over runs, and the worst run."""
+    import polars as pl
+
     from mixedne.evaluation.statistics import seed_means
 
-    means, rows, masses = seed_means(table), [], (1.0, 4.0, 8.0, 12.0)
-    for solver, words in WAYS.items():
-        cells = [words]
-        for mass in masses:
-            returns = means.filter(solver=solver, mass=mass)["mean_return"].to_numpy()
-            cells.append(f"{returns.mean():.0f} ({returns.min():.0f})")
-        rows.append(cells)
-    title = f"Return on {table['task'][0]} by mass: mean over runs (and the lowest run)"
+    returns = pl.col("mean_return")
+    of_method = pl.col("solver").replace_strict(WAYS)
+    means = (
+        seed_means(table)
+        .group_by("solver", "mass")
+        .agg(runs=pl.len(), mean_return=returns.mean(), min_return=returns.min())
+    )
+    order = [pl.col("solver") != next(iter(WAYS)), "mass"]
+    return means.sort(order).select(of_method.alias("trained_with"), *means.columns).to_dicts()
+
+
+def _print_summary(task: str, summary: Sequence[dict[str, Any]]) -> None:
+    """Print one row per method: mean over runs, and the worst run, at some masses."""
+    masses = (1.0, 4.0, 8.0, 12.0)
+    rows = []
+    for words in WAYS.values():
+        own = {row["mass"]: row for row in summary if row["trained_with"] == words}
+        returns = [(own[mass]["mean_return"], own[mass]["min_return"]) for mass in masses]
+        rows.append([words, *(f"{mean:.0f} ({least:.0f})" for mean, least in returns)])
+    title = f"Return on {task} by mass: mean over runs (and the lowest run)"
     print_table(title, ["trained with", *(f"mass × {mass:g}" for mass in masses)], rows)
