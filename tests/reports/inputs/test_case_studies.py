@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mixedne.cli.main import main
 from mixedne.reports.inputs.collect import collect
 from mixedne.saddle import tables
 from mixedne.saddle.objectives import OBJECTIVES, Moments, plan_cases
@@ -30,3 +31,22 @@ def test_case_studies_with_other_settings_stand_apart(tmp_path: Path) -> None:
     saddle = collect([tmp_path / "None", tmp_path / "paper"]).saddle
     assert saddle is not None
     assert [theta[0] for theta in saddle["theta"]] == pytest.approx([0.9])
+
+
+def test_seeds_add_up_only_where_the_settings_are_the_same(tmp_path: Path) -> None:
+    game = ("--objective", "x2y2-xy", "--steps", "5", "--seeds", "1")
+    studies = {
+        "first": (),
+        "more": ("--first-seed", "1"),
+        "coupled": ("--inner", "coupled"),
+        "smaller": ("--learning-rate", "0.05", "--first-seed", "2"),
+    }
+    for name, options in studies.items():
+        assert main(["saddle", *game, *options, "--out", str(tmp_path / name)]) == 0
+    report = collect([tmp_path / name for name in studies])
+    assert report.saddle is not None
+    found = report.saddle.filter(solver="mixedne-ld").select("inner", "seed").rows()
+    assert found == [("frozen", 0), ("frozen", 1), ("coupled", 0)]
+    [problem] = report.missing
+    assert problem.startswith("smaller/paths.parquet has cases of an earlier case study")
+    assert collect([tmp_path / "first", tmp_path / "more"]).missing == ()

@@ -13,7 +13,7 @@ from mixedne.files import readable
 from mixedne.reports import style
 from mixedne.reports.inputs import numbers
 from mixedne.reports.inputs.attacks import attack_returns
-from mixedne.reports.inputs.files import Inputs, PlanInput, find
+from mixedne.reports.inputs.files import Document, Inputs, PlanInput, find
 from mixedne.reports.inputs.methods import train_commands
 from mixedne.reports.inputs.published import published
 from mixedne.reports.inputs.sets import set_scores
@@ -72,15 +72,27 @@ def _video(path: Path) -> Video:
 
 
 def _saddle(inputs: Inputs) -> pl.DataFrame | None:
-    """The paths of all case studies; if several have the same case, those of the first."""
+    """The paths of all case studies; if several have the same case, those of the first.
+
+    Seeds of several add up only where the settings are the same.
+    """
     together = None
+    settings: dict[tuple[str, ...], Document] = {}  # of every case so far
     for folder, config in inputs.saddles.items():
         place = f"{readable(folder.resolve().name)}/paths.parquet"
         with inputs.noting(f"{place} is damaged or does not fit the others and is left out."):
             table = parse_parquet((folder / "paths.parquet").read_bytes()).select(PATHS)
             known = table.filter(pl.col("objective").is_in(list(OBJECTIVES)))
-            authors = config.get("settings") == "authors"
-            own = mark_settings(known, "authors" if authors else "paper")
+            named = "authors" if config.get("settings") == "authors" else "paper"
+            cases = {(named, *case): own for case, own in _case_settings(config)}
+            others = [case[1:] for case, own in cases.items() if settings.get(case, own) != own]
+            settings = cases | settings
+            if others:
+                said = "has cases of an earlier case study with other settings: they are left out."
+                inputs.problems.append(f"{place} {said}")
+                left_out = pl.DataFrame(others, CASE[:3], orient="row")
+                known = known.join(left_out, on=CASE[:3], how="anti", maintain_order="left")
+            own = mark_settings(known, named)
             both = own if together is None else pl.concat([together, own], how="vertical_relaxed")
             both = both.unique([*CASE, "seed"], keep="first", maintain_order=True)
             for (*_, solver, inner), case in (*own.group_by(CASE), *both.group_by(CASE)):
@@ -90,6 +102,14 @@ def _saddle(inputs: Inputs) -> pl.DataFrame | None:
                     raise ValueError("it is of no known solver, or has gaps")
             together = both
     return together
+
+
+def _case_settings(config: Document) -> Iterator[tuple[tuple[str, ...], Document]]:
+    """Objective, start and solver of a case study's cases, and what is set for them."""
+    for case in config.get("cases", ()):
+        settings = {**case["settings"], "inner": None}  # the tables tell chains apart
+        for objective in case["objectives"]:
+            yield (objective, case["start"], case["solver"]), settings
 
 
 def _missing(inputs: Inputs, runs: pl.DataFrame) -> Iterator[str]:
