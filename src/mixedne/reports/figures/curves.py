@@ -95,13 +95,13 @@ def draw_panels(
     share_rows: bool = False,
     empty: str = "not evaluated",
 ) -> Figure:
-    """Panels in rows of at most ``columns``, with one legend for all.
+    """Panels in rows of at most ``columns``, as even as possible, with one legend for all.
 
     ``note`` explains lines and bands, and ``empty`` is the text in panels without curves; with
     ``share_rows``, the panels of a row share their vertical scale.
     """
-    columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
+    columns = -(-len(panels) // rows)  # five panels are three and two, not four and one
     width, height = SIZES[min(columns, max(SIZES))]
     figure, body = canvas.open_sheet(columns * width, rows * height, title)
     grid = body.subplots(rows, columns, squeeze=False, sharey="row" if share_rows else "none")
