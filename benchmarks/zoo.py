@@ -1,16 +1,18 @@
 """Choose the policies that ship with the package from the runs that are kept with the project.
 
-    python benchmarks/zoo.py results/reproduction [FOLDER …]
+    python benchmarks/zoo.py [FOLDER …]
 
 Of each task and method the run of the median seed is taken, by the mean return over its mass sweep;
 of an even number of seeds the lower of the two in the middle, and of equal ones the lower seed.
-Nothing else is looked at. Controls are not among them.
+Nothing else is looked at. Controls and searches are not among them.
 """
 
 import argparse
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -18,16 +20,18 @@ from mixedne import results
 from mixedne.evaluation.statistics import METHOD, SEED, TASK, grid_scores, nominal_returns
 from mixedne.shifts import is_nominal
 
-OUT = Path(__file__).parents[1] / "src/mixedne/zoo"
-SHOWN = ("task", *METHOD, "train_seed", "steps", "seeds", "masses", "episodes")
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "src/mixedne/zoo"
+KEPT = [ROOT / "results" / name for name in ("reproduction", "recipe", "quickstart")]
+SHOWN = ("task", *METHOD, SEED, "steps", "seeds", "masses", "lightest", "heaviest", "episodes")
 RETURNS = ("nominal_return", "mean_return", "worst_return")
-STUDIES = ("reproduce-ddpg", "reproduce-ddpg-one-player")
+STUDIES = ("reproduce-ddpg", "reproduce-ddpg-one-player", "recipe-results", "quickstart")
 
 
-def published(*folders: Path) -> pl.DataFrame:
-    """The results of the studies that policies are chosen from."""
+def chosen(folders: Sequence[Path]) -> pl.DataFrame:
+    """The policies that ship: what is chosen in each study, for its own masses."""
     plans = {path.stem for folder in folders for path in folder.glob("studies/*.json")}
-    parts = [results(*folders, study=name) for name in STUDIES if name in plans]
+    parts = [choose(results(*folders, study=name)) for name in STUDIES if name in plans]
     return pl.concat(parts, how="diagonal")
 
 
@@ -37,7 +41,10 @@ def choose(table: pl.DataFrame) -> pl.DataFrame:
     sweep = table.filter(pl.col("acting") == "mean", is_nominal(table.columns, but=["mass"]))
     sweep = sweep.filter(pl.col("episode") < 10, pl.col("mass").n_unique().over(*key) > 1)
     runs = sweep.group_by(key).agg(
-        pl.col("run").first(), pl.col("steps").first(), pl.len().alias("episodes")
+        pl.col("run", "steps").first(),
+        pl.len().alias("episodes"),
+        lightest=pl.col("mass").min(),
+        heaviest=pl.col("mass").max(),
     )
     scores = grid_scores(sweep).join(runs, on=key, nulls_equal=True)
     nominal = nominal_returns(sweep, key).select(*key, pl.col("mean_return").alias(RETURNS[0]))
@@ -51,20 +58,27 @@ def choose(table: pl.DataFrame) -> pl.DataFrame:
     return picked.rename({"shifts": "masses"})
 
 
+def policy_name(row: dict[str, Any]) -> str:
+    """Task, agent and solver; and the game, if it is not NR-MDP with two players."""
+    task, game = row["task"].partition("-")[0].lower(), row["formulation"]
+    if row["delta"] == 0:
+        game = "one-player"
+    return "-".join([task, row["agent"], row["solver"], *([game] if game != "nr-mdp" else [])])
+
+
 def main() -> None:
     """Choose, copy, and write what is known of each."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("folders", type=Path, nargs="*", default=KEPT)
     arguments = parser.parse_args()
-    chosen = choose(published(*arguments.folders))
+    policies = chosen(arguments.folders)
     for old in [*OUT.glob("*.json"), *OUT.glob("*.safetensors")]:
         old.unlink()
     entries = {}
-    for row in chosen.iter_rows(named=True):
-        task, players = row["task"].partition("-")[0].lower(), "" if row["delta"] else "-one-player"
-        name = f"{task}-{row['agent']}-{row['solver']}{players}"
+    for row in policies.iter_rows(named=True):
+        name = policy_name(row)
         if name in entries:
             raise ValueError(f"two policies would be called {name}")
         [folder] = [path for out in arguments.folders for path in out.glob(f"runs/{row['run']}")]
@@ -72,7 +86,7 @@ def main() -> None:
             shutil.copyfile(folder / f"policy.{suffix}", OUT / f"{name}.{suffix}")
         rounded = {key: round(row[key], 2) for key in RETURNS}
         entries[name] = {key: row[key] for key in SHOWN} | rounded
-    (OUT / "zoo.json").write_text(json.dumps(entries, indent=1) + "\n")
+    (OUT / "zoo.json").write_text(json.dumps(dict(sorted(entries.items())), indent=1) + "\n")
     size = sum(path.stat().st_size for path in OUT.iterdir() if path.is_file()) / 2**10
     print(f"{len(entries)} policies, {size:.0f} KiB")
 

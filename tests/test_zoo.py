@@ -1,7 +1,6 @@
 """The policies that ship: found by name, chosen by the rule, scored as they say."""
 
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,19 +11,19 @@ from mixedne.cli.main import main
 from mixedne.policies import load_policy
 from mixedne.zoo import zoo, zoo_entry
 
-KEPT = [Path(__file__).parents[1] / "results" / "reproduction"]
+KEPT = chooser.KEPT
+KEY = ("task", "agent", "solver", "formulation", "delta")
 
 
 def test_what_ships_is_what_the_rule_takes_from_the_kept_runs() -> None:
-    table = chooser.published(*KEPT)
     chosen = {
-        (row["task"], row["agent"], row["solver"], row["delta"]): row
-        for row in chooser.choose(table).iter_rows(named=True)
+        tuple(row[name] for name in KEY): row for row in chooser.chosen(KEPT).iter_rows(named=True)
     }
     entries = zoo()
     assert len(entries) == len(chosen) > 0
     for name, entry in entries.items():
-        row = chosen[entry["task"], entry["agent"], entry["solver"], entry["delta"]]
+        row = chosen[tuple(entry[name] for name in KEY)]
+        assert name == chooser.policy_name(row)
         assert entry["train_seed"] == row["train_seed"]
         assert entry["mean_return"] == pytest.approx(row["mean_return"], abs=0.01)
         [run] = [path for kept in KEPT for path in kept.glob(f"runs/{row['run']}")]
@@ -33,7 +32,9 @@ def test_what_ships_is_what_the_rule_takes_from_the_kept_runs() -> None:
 
 
 def test_the_median_seed_is_taken() -> None:
-    table = mixedne.results(*KEPT).filter(solver="gad", task="HalfCheetah-v5", train_seed=0)
+    table = mixedne.results(*KEPT, study="reproduce-ddpg").filter(
+        solver="gad", task="HalfCheetah-v5", train_seed=0
+    )
     copies = [
         table.with_columns(
             pl.lit(seed).cast(pl.Int64).alias("train_seed"),

@@ -21,8 +21,13 @@ class Zoo:
             return
         returns = ("nominal_return", "mean_return", "worst_return")
         rows = [
-            [policy["policy"], f"{policy['steps']:,}", *(f"{policy[name]:.0f}" for name in returns)]
+            [
+                policy["policy"],
+                f"{policy['steps']:,}",
+                f"{policy['lightest']:g} to {policy['heaviest']:g}",
+                *(f"{policy[name]:.0f}" for name in returns),
+            ]
             for policy in policies
         ]
-        columns = ["policy", "steps", "nominal", "mean over masses", "worst mass"]
+        columns = ["policy", "steps", "masses", "nominal", "mean over masses", "worst mass"]
         print_table("Trained policies", columns, rows)
