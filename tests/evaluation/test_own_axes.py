@@ -63,6 +63,44 @@ def test_a_keyword_of_the_environment() -> None:
         assert row["return"] == wanted
 
 
+def test_whole_numbers_are_whole() -> None:
+    """MuJoCo takes no 2.0 steps."""
+    policy = random_policy(HOPPER)
+    table = evaluate(policy, shifts={"skip": KeywordShift("frame_skip", [2, 4])}, episodes=1)
+    for row in table.iter_rows(named=True):
+        skip = int(row["custom[skip]"])
+        assert row["return"] == plain_return(policy, row["episode_seed"], frame_skip=skip)
+
+
+def test_a_keyword_of_the_toy() -> None:
+    def still(observations: np.ndarray) -> np.ndarray:
+        return np.zeros((len(observations), 1))
+
+    named = evaluate(still, "toy", rho=[0.0, 0.4], episodes=1)
+    own = evaluate(still, "toy", shifts={"noise": KeywordShift("rho", [0.0, 0.4])}, episodes=1)
+    np.testing.assert_allclose(own["return"], named["return"], rtol=1e-12)
+    with pytest.raises(InvalidInputError, match="nonsense"):
+        evaluate(still, "toy", shifts={"it": KeywordShift("nonsense", 1.0)}, episodes=1)
+
+
+def load(model: Any, share: float) -> None:
+    """A heavier torso, without telling MuJoCo."""
+    model.body_mass[1] *= share
+
+
+@pytest.mark.parametrize("mode", ["reference", "consistent"])
+def test_a_function_on_the_masses(mode: str) -> None:
+    policy, shifts = random_policy(HOPPER), {"load": ModelShift(load, [1.0, 2.0])}
+    table = evaluate(policy, shifts=shifts, mass=[1.0, 1.5], mass_mode=mode, episodes=1)
+    assert table["return"].n_unique() == 4
+    for row in table.filter(mass=1.0).iter_rows(named=True):
+
+        def edit(model: Any, row: Any = row) -> None:
+            load(model, row["custom[load]"])
+
+        assert row["return"] == plain_return(policy, row["episode_seed"], edit)
+
+
 def test_a_function_that_changes_nothing_is_reported() -> None:
     with pytest.warns(NoEffectWarning, match=r"custom\[still\] changes nothing in Hopper"):
         evaluate(

@@ -3,10 +3,14 @@
 import re
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.mujoco.inverted_pendulum_v5 import InvertedPendulumEnv
 
 from mixedne import InvalidInputError
+from mixedne.config import configure, game_of
+from mixedne.games import make_game_env
 from mixedne.tasks import Shift, make_env, make_worlds, resolve_task
 from probes.faulty import GOOD_STEPS, MISBEHAVIOUR
 
@@ -72,6 +76,75 @@ def test_rewards_that_are_no_numbers_are_refused_on_request() -> None:
             env.step(np.zeros(1))
     with pytest.raises(InvalidInputError, match=f"step {GOOD_STEPS + 1} after .* reward nan"):
         env.step(np.zeros(1))
+
+
+class OwnMass(InvertedPendulumEnv):
+    """Sets its own mass in every reset, as a task of randomised domains does."""
+
+    def reset_model(self) -> Any:
+        self.model.body_mass[1] = 7.0
+        return super().reset_model()
+
+
+class OwnModel(InvertedPendulumEnv):
+    """Loads its model again in every reset."""
+
+    def reset(self, **options: Any) -> Any:
+        self.model, self.data = self._initialize_simulation()
+        return super().reset(**options)
+
+
+class Kinematic(InvertedPendulumEnv):
+    """Puts its joints where it wants them, so that MuJoCo's clock stands still."""
+
+    def step(self, action: Any) -> Any:
+        self.set_state(self.init_qpos, self.init_qvel)
+        return self._get_obs(), 1.0, False, False, {}
+
+
+class WithoutData(InvertedPendulumEnv):
+    """Has its MjData under a name of its own after the first reset."""
+
+    def reset(self, **options: Any) -> Any:
+        self.data = getattr(self, "mine", None) or self.data
+        found = super().reset(**options)
+        self.mine = self.__dict__.pop("data")
+        return found
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(4), 1.0, False, False, {}
+
+
+for kind in (OwnMass, OwnModel, Kinematic, WithoutData):
+    gym.register(f"{kind.__name__}-v0", entry_point=kind, max_episode_steps=5)
+
+
+@pytest.mark.parametrize("name", ["OwnMass-v0", "OwnModel-v0"])
+def test_a_shift_that_a_reset_would_undo_is_refused(name: str) -> None:
+    """Otherwise every mass would have the same return, as of a robust policy."""
+    task, words = resolve_task(name), "mass cannot be shifted: the environment sets the physics"
+    make_env(task, Shift(friction=1.5) if name == "OwnMass-v0" else Shift()).reset(seed=1)
+    with pytest.raises(InvalidInputError, match=words):
+        make_worlds(task, [(Shift(mass=2.0), 1)]).reset()
+    with pytest.raises(InvalidInputError, match=words):
+        make_env(task, Shift(mass=2.0)).reset(seed=1)
+    for formulation, field in (("parameters", "parameters"), ("nr-mdp", "randomise")):
+        delta = None if field == "parameters" else 0.0
+        config = configure(
+            name, formulation=formulation, delta=delta, **{field: ("mass[cart]=0.5:2",)}
+        )
+        env = make_game_env(task, game_of(config, task))
+        with pytest.raises(InvalidInputError, match=r"mass\[cart\] cannot be shifted"):
+            env.reset(seed=1)
+
+
+@pytest.mark.parametrize("name", ["Kinematic-v0", "WithoutData-v0"])
+def test_a_clock_that_stands_still_or_is_not_there_is_no_divergence(name: str) -> None:
+    worlds = make_worlds(resolve_task(name), [(Shift(), 1), (Shift(noise=0.5), 2)])
+    worlds.reset()
+    for _ in range(3):
+        worlds.step(np.zeros((2, 1)))
+    assert worlds.diverged.tolist() == [False, False]
 
 
 @pytest.mark.parametrize("reward", [1, np.float32(1), np.array(1.0), True])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mixedne.shifts import Axis
 from mixedne.tasks import BATCHED_TASKS, Shift, Task, from_unit, make_env, make_worlds, resolve_task
 
 VERSIONED = [f"{name}-{version}" for name in BATCHED_TASKS for version in ("v4", "v5")]
@@ -95,6 +96,26 @@ def test_episodes_that_ill_health_does_not_end_agree(name: str) -> None:
     steps = 150 if name.startswith("Humanoid") else 400
     options = {"terminate_when_unhealthy": False}
     assert_equal_episodes(resolve_task(name), steps, terminate=False, **options)
+
+
+def slower(model: Any, factor: float) -> None:
+    model.opt.timestep *= factor
+
+
+@pytest.mark.parametrize("name", ["HalfCheetah-v5", "HumanoidStandup-v4", "Hopper-v5"])
+def test_another_time_step_agrees(name: str) -> None:
+    """Speeds are distances over the world's own time, and its clock is no divergence."""
+    task, axis = resolve_task(name), Axis("custom", "slower", custom=slower)
+    cases = [(Shift([(axis, factor)]), 3) for factor in (0.5, 1.5)]
+    worlds, envs = make_worlds(task, cases), [make_env(task, shift) for shift, _ in cases]
+    worlds.reset()
+    for env in envs:
+        env.reset(seed=3)
+    for _ in range(10):
+        step = worlds.step(np.full((2, task.action_size), 0.1))
+        rewards = [env.step(np.full(task.action_size, 0.1))[1] for env in envs]
+        np.testing.assert_array_equal(step.rewards, rewards)
+    assert not worlds.diverged.any()
 
 
 @pytest.mark.parametrize("version", ["v4", "v5"])

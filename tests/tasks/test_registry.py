@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import mujoco
@@ -116,6 +119,20 @@ def test_mujoco_would_have_spoken(
     assert [path.name for path in tmp_path.iterdir()] == ["MUJOCO_LOG.TXT"]
     with pytest.warns(DeprecationWarning, match="out of date"):
         gym.make("Hopper-v4")
+
+
+def test_two_threads_leave_stdout_as_it_was() -> None:
+    class Slow(gym.Env[Any, Any]):
+        def __init__(self) -> None:
+            time.sleep(0.02)
+            self.observation_space = self.action_space = gym.spaces.Box(-1, 1, (1,))
+
+    gym.register("Slow-v0", entry_point=Slow, max_episode_steps=5)
+    stdout, filters = sys.stdout, list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(make_env, [resolve_task("Slow-v0")] * 8)]
+    assert sys.stdout is stdout
+    assert list(warnings.filters) == filters
 
 
 def test_tasks_need_no_jax() -> None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.games.game import Box, Game, joint_game
 from mixedne.games.ranges import Ranges
+from mixedne.shifts.model import physics_kept
 from mixedne.tasks import Task
 from mixedne.tasks.sets import nominal_value
 
@@ -66,14 +67,16 @@ class ParametersEnv(gym.Wrapper[Any, Any, Any, Any]):
     ) -> None:
         """``is_once``: whether the first step of an episode sets the parameters for all of it."""
         super().__init__(env)
-        self._limits, self._is_once, self._agent_size = ranges.limits, is_once, agent_size
+        self._axes, self._limits = ranges.axes, ranges.limits
+        self._is_once, self._agent_size = is_once, agent_size
         self._start = start
         self._write = ranges.writer(self.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the task, with the initial parameters."""
         self._set(self._start, is_open=True)
-        observation, info = self.env.reset(seed=seed, options=options)
+        with physics_kept(self, self._axes):
+            observation, info = self.env.reset(seed=seed, options=options)
         return np.concatenate([observation, self._shown]), info
 
     def step(self, action: NDArray[np.floating]) -> Any:

@@ -19,7 +19,7 @@ from mixedne.games.game import Box, Branch, Game
 from mixedne.names import STRENGTHS
 from mixedne.shifts import Axis, Shift
 from mixedne.shifts.channels import PARAMETERS, episode_generator
-from mixedne.shifts.model import apply_shift, parameter_writer
+from mixedne.shifts.model import apply_shift, parameter_writer, physics_kept
 from mixedne.shifts.sets import read_intervals
 from mixedne.tasks import Task, check_axes, shift_effects
 from mixedne.tasks.registry import nominal_model
@@ -108,7 +108,7 @@ class DrawnEnv(gym.ObservationWrapper[Any, Any, Any]):
     def __init__(self, env: gym.Env[Any, Any], ranges: Ranges, *, shown: bool = False) -> None:
         """``shown``: whether observations end with the parameters, scaled to [−1, 1]."""
         super().__init__(env)
-        self._limits, self._is_shown = ranges.limits, shown
+        self._axes, self._limits, self._is_shown = ranges.axes, ranges.limits, shown
         self._write = ranges.writer(self.unwrapped)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
@@ -121,7 +121,8 @@ class DrawnEnv(gym.ObservationWrapper[Any, Any, Any]):
         self._unit = np.asarray(unit, float)
         self.values = low + (high - low) * (self._unit + 1) / 2
         self._write(self.values)
-        return super().reset(seed=seed, options=options)
+        with physics_kept(self, self._axes):
+            return super().reset(seed=seed, options=options)
 
     def observation(self, observation: Any) -> Any:
         """The task's observation, followed by the parameters if they are shown."""

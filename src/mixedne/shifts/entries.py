@@ -114,19 +114,23 @@ def expect(what: str, found: Array, wanted: Array) -> None:
 # them: MuJoCo keeps its compiled value.)
 
 
+def _moves_inertia(factors: Array, mass_mode: str) -> bool:
+    return mass_mode == "consistent" and bool((factors != 1).any())
+
+
 def _derive_from_mass(model: Model, factors: Array, mass_mode: str) -> None:
     import mujoco
 
-    if mass_mode == "consistent":
+    if _moves_inertia(factors, mass_mode):
         model.body_inertia *= factors[:, None]
         mujoco.mj_setConst(model, mujoco.MjData(model))  # overwrites the state it is given
 
 
 def _verify_mass(model: Model, nominal: Model, factors: Array, mass_mode: str) -> None:
-    consistent = mass_mode == "consistent"
-    inertia = nominal.body_inertia * (factors[:, None] if consistent else 1.0)
+    inertia, total = nominal.body_inertia, nominal.body_subtreemass[0]
+    if _moves_inertia(factors, mass_mode):
+        inertia, total = inertia * factors[:, None], model.body_mass.sum()
     expect("inertia", model.body_inertia, inertia)
-    total = (model.body_mass if consistent else nominal.body_mass).sum()
     expect("the total mass that MuJoCo derived", model.body_subtreemass[0], total)
 
 

@@ -1,5 +1,6 @@
 """Shifts of the physics: writing them into a MuJoCo model, verifying them, and their effects."""
 
+import contextlib
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,6 +70,24 @@ def verify_shift(model: mujoco.MjModel, nominal: mujoco.MjModel, shift: Shift) -
             expect(entry.name, array, numbers)
         if physics.verify is not None:
             physics.verify(model, nominal, factors, shift.mass_mode)
+
+
+@contextlib.contextmanager
+def physics_kept(env: Any, axes: Iterable[Axis]) -> Iterator[None]:
+    """Raise if the environment itself sets what these axes shift, as in a reset of its own."""
+    shifted = {axis.parameter: str(axis) for axis in axes}
+
+    def read() -> list[Any]:
+        physics = [physics for entry, physics in PHYSICAL if entry.name in shifted]
+        return [array.copy() for each in physics for array in each.arrays(env.unwrapped.model)]
+
+    model, before = env.unwrapped.model, read()
+    yield
+    if env.unwrapped.model is not model or not all(map(np.array_equal, before, read())):
+        names = " and ".join(shifted.values())
+        raise InvalidInputError(
+            f"{names} cannot be shifted: the environment sets the physics itself in its reset"
+        )
 
 
 def _wanted(

@@ -231,8 +231,15 @@ class Shift:
 
     @property
     def keywords(self) -> dict[str, float]:
-        """The keyword arguments of the environment that the shift sets."""
-        return {axis.keyword: value for axis, value in self.values if axis.keyword is not None}
+        """The keyword arguments of the environment that the shift sets.
+
+        Those of user-defined axes are whole numbers where they can be: some arguments must.
+        """
+        return {
+            axis.keyword: int(value) if axis.custom and value.is_integer() else value
+            for axis, value in self.values
+            if axis.keyword is not None
+        }
 
     def __str__(self) -> str:
         """The shift in words: ``mass × 1.5, action noise 0.1``."""

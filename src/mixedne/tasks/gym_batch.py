@@ -6,6 +6,7 @@ Whatever an environment does wrong is reported in one sentence, in training as i
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import gymnasium as gym
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.shifts import NOMINAL, Channels, Shift
-from mixedne.shifts.model import apply_shift
-from mixedne.tasks.registry import gymnasium_env, mujoco_model, no_mujoco_warnings
+from mixedne.shifts.model import apply_shift, physics_kept
+from mixedne.tasks.registry import gymnasium_env, mujoco_model, no_mujoco_warnings, simulated_time
 from mixedne.tasks.task import Array, Mask, Step, Task, Worlds
 
 
@@ -30,14 +31,14 @@ def make_env(
     """
     task.check_axes(shift.axes)
     env = gymnasium_env(task.id, **shift.keywords, **options)
-    model = mujoco_model(env)
+    model, in_model = mujoco_model(env), shift.only("model")
     if model is not None:
         with no_mujoco_warnings:
             apply_shift(model, shift)
     if isinstance(env, gym.wrappers.TimeLimit):  # check results inside it: it unpacks them
-        env.env = CheckedEnv(env.env, task, finite_rewards)
+        env.env = CheckedEnv(env.env, task, finite_rewards, in_model)
     else:
-        env = CheckedEnv(env, task, finite_rewards)
+        env = CheckedEnv(env, task, finite_rewards, in_model)
     if shift.only("actions", "observations").values:
         env = ShiftedEnv(env, task, shift)
     return env
@@ -49,16 +50,23 @@ _PLAIN = (float, bool, np.floating, np.bool_)  # what rewards and flags nearly a
 class CheckedEnv(gym.Wrapper[Any, Any, Any, Any]):
     """Raises for invalid results of ``reset`` and ``step``; silences MuJoCo's warnings."""
 
-    def __init__(self, env: gym.Env[Any, Any], task: Task, finite_rewards: bool) -> None:
-        """``finite_rewards``: whether rewards that are NaN or infinite are also refused."""
+    def __init__(
+        self, env: gym.Env[Any, Any], task: Task, finite_rewards: bool, shift: Shift = NOMINAL
+    ) -> None:
+        """``finite_rewards``: whether rewards that are NaN or infinite are also refused.
+
+        ``shift``: what was shifted in the model, and must outlast a reset.
+        """
         super().__init__(env)
-        self._task, self._finite_rewards = task, finite_rewards
+        self._task, self._finite_rewards, self._shift = task, finite_rewards, shift
         self._steps, self._when = 0, "no reset"
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Reset the environment; raises ``InvalidInputError`` for invalid results."""
         self._steps, self._when = 0, f"reset(seed={seed})"
-        result = self._call("(observation, info)", self.env.reset, seed=seed, options=options)
+        kept = physics_kept(self, self._shift.axes) if self._shift.values else nullcontext()
+        with kept:
+            result = self._call("(observation, info)", self.env.reset, seed=seed, options=options)
         self._check_observation(result[0])
         return result
 
@@ -172,15 +180,8 @@ class GymnasiumWorlds(Worlds):
 
     @property
     def diverged(self) -> Mask:
-        """Active worlds that MuJoCo has reset to time zero, as in the batched simulator."""
-        envs: list[Any] = [self._envs[world] for world in self.active]
-        late = [
-            mujoco_model(env) is not None
-            and hasattr(env.unwrapped, "dt")
-            and env.unwrapped.data.time < (self.elapsed - 0.5) * env.unwrapped.dt
-            for env in envs
-        ]
-        return np.array(late, bool)
+        """Active worlds whose clock MuJoCo has set back since the reset."""
+        return self._restarted[self.active]
 
     def pose(self, world: int) -> Array:
         """The positions of an active world's joints, in a MuJoCo task."""
@@ -205,14 +206,16 @@ class GymnasiumWorlds(Worlds):
             env.close()
 
     def _start(self) -> Array:
+        self._restarted = np.zeros(len(self._envs), bool)
         starts = [env.reset(seed=seed) for env, seed in zip(self._envs, self.seeds, strict=True)]
         return np.array([observation for observation, _ in starts], float)
 
     def _advance(self, actions: NDArray[np.floating]) -> Step:
-        results = [
-            self._envs[world].step(action)[:4]
-            for world, action in zip(self.active, actions, strict=True)
-        ]
+        results = []
+        for world, action in zip(self.active, actions, strict=True):
+            before = simulated_time(self._envs[world])
+            results.append(self._envs[world].step(action)[:4])
+            self._restarted[world] |= simulated_time(self._envs[world]) < before
         if not results:
             return Step(np.empty((0, self.task.observation_size)), *(np.empty(0, bool),) * 3)
         observations, rewards, terminated, truncated = zip(*results, strict=True)

@@ -43,6 +43,8 @@ class State(NamedTuple):
     """Controls, as stored by MuJoCo after the step; it clamps only its own copy."""
     masses: Array = _NOTHING
     """(n, bodies)."""
+    timestep: Array = _NOTHING
+    """(n,) MuJoCo's own time step."""
     xpos: Array = _NOTHING
     """Body frames, before the last integration."""
     xipos: Array = _NOTHING
@@ -95,12 +97,12 @@ class TaskSpec:
         return state.qpos[:, 0].copy()
 
     def reward_and_done(
-        self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
+        self, before: Array, after: Array, dt: Array, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Rewards and terminations, from the progress before and after the step.
 
-        ``actions`` are unchanged, also in their dtype; ``ends``: whether unhealthy states end an
-        episode, on which v4's rewards depend.
+        ``dt``: (n,) the time between two actions. ``actions`` are unchanged, also in their dtype;
+        ``ends``: whether unhealthy states end an episode, on which v4's rewards depend.
         """
         raise NotImplementedError
 
@@ -136,7 +138,7 @@ class Runner(TaskSpec):
         return forces.reshape(len(forces), -1)
 
     def reward_and_done(
-        self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
+        self, before: Array, after: Array, dt: Array, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Speed and healthy reward, minus costs."""
         healthy = self.healthy(state)
@@ -223,22 +225,22 @@ class Humanoid(Runner):
 
 @dataclass(frozen=True)
 class HumanoidStandup(Humanoid):
-    """Humanoid that starts on its back; the reward is for height, and there is no termination."""
+    """Humanoid that starts on its back; the reward is for height, and there is no termination.
 
-    timestep: float = np.nan
-    """The model's time step: the height is divided by it, as if it were reached in one step."""
+    The height is divided by MuJoCo's time step, as if it were reached in one.
+    """
 
     def progress(self, state: State) -> Array:
         """The torso's height."""
         return state.qpos[:, 2].copy()
 
     def reward_and_done(
-        self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
+        self, before: Array, after: Array, dt: Array, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Height, minus costs, plus one."""
         control = self.control_cost * np.square(state.ctrl).sum(axis=1)
         contact = self.contact_cost * np.square(self.forces(state)).sum(axis=1)
-        rewards = after / self.timestep - control - np.minimum(contact, self.most_contact) + 1
+        rewards = after / state.timestep - control - np.minimum(contact, self.most_contact) + 1
         return np.asarray(rewards), np.zeros(len(rewards), bool)
 
 
@@ -247,7 +249,7 @@ class InvertedPendulum(TaskSpec):
     """A reward of one for every step in which the pole is upright."""
 
     def reward_and_done(
-        self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
+        self, before: Array, after: Array, dt: Array, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """The episode ends when the pole leans by more than 0.2."""
         healthy = state.finite & ~(np.abs(state.qpos[:, 1]) > 0.2)
@@ -286,7 +288,7 @@ class Reacher(TaskSpec):
         return np.asarray(np.sqrt(np.vecdot(difference, difference)))
 
     def reward_and_done(
-        self, before: Array, after: Array, dt: float, state: State, actions: Actions, ends: bool
+        self, before: Array, after: Array, dt: Array, state: State, actions: Actions, ends: bool
     ) -> Outcome:
         """Costs; only the time limit ends an episode."""
         rewards = -(before if self.late else after) + -np.square(actions).sum(axis=1)

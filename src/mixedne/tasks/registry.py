@@ -81,13 +81,18 @@ no_mujoco_warnings = _NoMujocoWarnings()
 """The only instance in a process: ``with no_mujoco_warnings: …``."""
 
 
+_CONSTRUCTION = threading.RLock()
+
+
 @contextlib.contextmanager
 def quiet_construction() -> Iterator[None]:
     """Silence warnings of MuJoCo's compiler and of Gymnasium while making an environment.
 
-    What its modules print goes to stderr: stdout belongs to results.
+    What its modules print goes to stderr: stdout belongs to results. One thread at a time: what is
+    set here is the process's.
     """
     with (
+        _CONSTRUCTION,
         no_mujoco_warnings,
         contextlib.redirect_stdout(sys.stderr),
         warnings.catch_warnings(),

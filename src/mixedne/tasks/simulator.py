@@ -76,7 +76,7 @@ def make_worlds(
         return MujocoWorlds(task, cases, threads=threads, terminate=terminate)
     if not terminate:
         raise InvalidInputError(f"the end of episodes cannot be turned off in {task.id}")
-    if task.name == "toy":
+    if task.name == "toy" and not any(axis.custom for shift, _ in cases for axis in shift.axes):
         return ToyWorlds(task, cases)
     return GymnasiumWorlds(task, cases, drawn=drawn and not task.has_model, opponents=opponents)
 
@@ -99,7 +99,6 @@ class MujocoWorlds(Worlds):
         threads = cores() if threads is None else threads
         check_number("threads", threads, at_least=1)
         self._nominal, frame_skip = nominal_model(task)
-        self._dt = self._nominal.opt.timestep * frame_skip
         with no_mujoco_warnings:
             physics_of = {shift: shift.only("model") for shift in set(self.shifts)}
             models = {part: shifted_model(self._nominal, part) for part in set(physics_of.values())}
@@ -107,13 +106,15 @@ class MujocoWorlds(Worlds):
             skip_islands(model)
         of_world = [models[physics_of[shift]] for shift in self.shifts]
         self._masses = np.stack([model.body_mass for model in of_world])
+        self._timestep = np.array([model.opt.timestep for model in of_world])
+        self._dt = self._timestep * frame_skip
         physics = PooledPhysics if "cfrc_ext" in self._spec.fields else NativePhysics
         self._physics = physics(of_world, self._spec.fields, frame_skip, threads)
 
     @property
     def diverged(self) -> Mask:
         """MuJoCo resets a diverged world to time zero and continues, so its clock is behind."""
-        late = self._physics.time[self.active, 0] < (self.elapsed - 0.5) * self._dt
+        late = self._physics.time[self.active, 0] < (self.elapsed - 0.5) * self._dt[self.active]
         return np.asarray(late)
 
     def pose(self, world: int) -> Array:
@@ -146,7 +147,7 @@ class MujocoWorlds(Worlds):
         with np.errstate(invalid="ignore", over="ignore"):  # of worlds that diverged
             progress = self._spec.progress(state)
             rewards, done = self._spec.reward_and_done(
-                self._progress, progress, self._dt, state, actions, self._terminate
+                self._progress, progress, self._dt[rows], state, actions, self._terminate
             )
         self._progress = progress
         terminated = done if self._terminate else np.zeros(len(done), bool)
@@ -159,7 +160,7 @@ class MujocoWorlds(Worlds):
 
     def _state(self, rows: NDArray[np.int32] | slice) -> State:
         fields = {name: array[rows] for name, array in self._physics.read.items()}
-        return State(masses=self._masses[rows], **fields)
+        return State(masses=self._masses[rows], timestep=self._timestep[rows], **fields)
 
 
 class NativePhysics:
