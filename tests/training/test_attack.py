@@ -96,6 +96,7 @@ def test_an_attack_is_resumed_and_ends_the_same(
     shutil.copytree(
         tmp_path / "whole/attackers/lr0.001-seed0", tmp_path / "part/attackers/lr0.001-seed0"
     )
+    shutil.copy(tmp_path / "whole/request.json", tmp_path / "part")
     assert run(*words, "--out", tmp_path / "part") == 2
     assert "is not empty" in capsys.readouterr().err
     assert run(*words, "--out", tmp_path / "part", "--resume") == 0
@@ -129,6 +130,22 @@ def test_parameters_that_hold_for_an_episode(tmp_path: Path) -> None:
     assert read_table(tmp_path / "a" / "evaluation.parquet").equals(found.table)
     assert found.table.height == 4 * 2  # nominal episodes are among the grid's
     assert "the worst of 4 points" in found.sentence
+
+
+def test_only_the_same_attack_is_resumed(tmp_path: Path) -> None:
+    save_policy(tmp_path, random_policy("InvertedPendulum-v5"))
+    policy, out = tmp_path / "policy.json", tmp_path / "a"
+    heavy: dict[str, Any] = {"on": "parameters", "parameters": "mass=1:2", "points": 2}
+    attack(policy, **heavy, episodes=1, out=out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(InvalidInputError, match=r"has the parameters \['mass=1:2'\], not .*1:4"):
+        attack(policy, **heavy | {"parameters": "mass=1:4"}, episodes=1, out=out, resume=True)
+    with pytest.raises(InvalidInputError, match="has the episodes 1, not 2"):
+        attack(policy, **heavy, episodes=2, out=out, resume=True)
+    with pytest.raises(InvalidInputError, match="no attack to resume"):
+        attack(policy, **heavy, episodes=1, out=tmp_path, resume=True)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    attack(policy, **heavy, episodes=1, out=out, resume=True)
 
 
 def test_a_set_of_ones_own_is_kept_as_its_intervals(tmp_path: Path) -> None:
@@ -200,6 +217,7 @@ def test_no_attacker_is_called_stronger_than_no_attack(tmp_path: Path) -> None:
         (["--on", "force", "--strength", -1], "at least 0"),
         (["--on", "force", "--parameters", "mass=1:2"], "only in attacks on parameters"),
         (["--on", "action", "--strength", 1.5], "at most 1"),
+        (["--on", "action", "--strength", 0], "strength must be above 0"),
         (["--on", "action", "--bodies", "torso"], "only in attacks on force"),
         (["--on", "action", "--points", 3], "points are those"),
         (["--on", "action", "--worlds", 3], "worlds are those"),

@@ -9,6 +9,7 @@ Parameters that are fixed for whole episodes need no learning: ``worst_world`` s
 """
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from mixedne.evaluation.handles import find_policy
 from mixedne.evaluation.sets import warn_of_sets
 from mixedne.evaluation.sweep import find_task, task_name
 from mixedne.evaluation.table import concat_tables, write_table
-from mixedne.files import write_json
+from mixedne.files import read_json, write_json
 from mixedne.games.attacks import Attack, AttackRules
 from mixedne.policies import Policy, save_policy
 from mixedne.progress import OnProgress, showing
@@ -46,7 +47,10 @@ from mixedne.training.worst_world import worst_world
 from mixedne.versions import versions
 
 FORMAT_VERSION = 1
-"""The format_version of ``attack.json``."""
+"""The format_version of ``attack.json`` and of :data:`REQUEST`."""
+
+REQUEST = "request.json"
+"""What the attack in a folder is, so that nothing else is resumed there."""
 
 DEFAULT_STRENGTHS = {"action": 0.1, "observation": 0.1}
 """Default strengths; for forces it is the task's, and parameters are fixed for an episode."""
@@ -152,21 +156,26 @@ def attack(
     for name, given in (("points", points), ("worlds", worlds)):
         if goal is not None and given is not None:
             raise InvalidInputError(f"{name} are those of parameters that hold for whole episodes")
-    folder = _free_folder(Path(f"attacks/{handle.name}-{on}" if out is None else out), resume)
+    folder = Path(f"attacks/{handle.name}-{on}" if out is None else out)
+    whom = {"policy": handle.name, "fingerprint": handle.label, "task": found.id}
+    fixed = {"on": on, "parameters": bounds and [*bounds], "points": points, "worlds": worlds}
+    what = fixed if goal is None else goal.to_json()
+    request = {**whom, **what, "episodes": episodes, "seed": seed}
+    _check_folder(folder, request, resume)
     attempt = Attempt(handle, found, episodes, seed)
     if goal is None:
         about: dict[str, Any] = {"on": on, "strength": None}
         with showing(progress, f"Attack on {on}", "worlds") as show:
             told, table = worst_world(attempt, bounds or (), points, worlds, show)
+        _write_request(folder, request)
     else:
         about = goal.to_json() | {"steps": steps}
         ways = [*itertools.product(rates, range(seeds))]
+        _write_request(folder, request)
         with showing(progress, f"Attack on {on}", "steps") as show:
             told, table = _strongest(attempt, goal, ways, steps, folder, resume, show)
-    whom = {"policy": handle.name, "fingerprint": handle.label, "task": found.id}
     summary = {**whom, **about, "episodes": episodes, "seed": seed, **told}
     summary = {"format_version": FORMAT_VERSION, "sentence": _sentence(summary), **summary}
-    folder.mkdir(parents=True, exist_ok=True)
     write_table(table, folder / "evaluation.parquet")
     packages = versions("jax", "jaxlib", "optax", "numpy", "gymnasium", "mujoco")
     write_json(folder / "attack.json", {**summary, "versions": packages})
@@ -192,18 +201,36 @@ def _goal(
     goal = Attack(on, given, bodies, axes, parameters)
     Attacker(goal).axis.check(goal.strength)
     AttackRules(task, goal)  # raises for what the task does not have
-    return None if on == "parameters" and strength is None else goal
+    if on == "parameters" and strength is None:
+        return None
+    check_number("strength", given, above=0)  # Attack allows none, of evaluations
+    return goal
 
 
-def _free_folder(folder: Path, resume: bool) -> Path:
-    """Return the folder if it is new or empty, or if the attack in it is to be resumed."""
+def _check_folder(folder: Path, request: Mapping[str, Any], resume: bool) -> None:
+    """Raise unless the folder is new or empty, or holds the attack that is to be resumed."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"the output folder {folder} is a file")
-    if folder.exists() and any(folder.iterdir()) and not resume:
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    if not resume:
         raise InvalidInputError(
             f"the folder {folder} is not empty: choose another as out, or resume the attack in it"
         )
-    return folder
+    if not (folder / REQUEST).is_file():
+        raise InvalidInputError(f"there is no attack to resume in {folder}")
+    known = read_json(folder / REQUEST)
+    for name, value in json.loads(json.dumps(request)).items():  # tuples are lists there
+        if known.get(name) != value:
+            raise InvalidInputError(
+                f"the attack in {folder} has the {name} {known.get(name)}, not {value}: "
+                "choose another folder as out"
+            )
+
+
+def _write_request(folder: Path, request: Mapping[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / REQUEST, {"format_version": FORMAT_VERSION, **request})
 
 
 def _strongest(
