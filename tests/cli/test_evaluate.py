@@ -59,6 +59,8 @@ def test_a_second_evaluation_joins_the_first(run: Path) -> None:
     table = pl.read_parquet(run / "evaluation.parquet")
     assert sorted(table["mass"].unique()) == [0.5, 1, 2]
     assert table.height == 6
+    assert main(["evaluate", str(run), "--mass", "2", "--episodes", "2", "--overwrite"]) == 0
+    assert pl.read_parquet(run / "evaluation.parquet")["mass"].to_list() == [2, 2]
 
 
 def test_an_output_file_is_written_but_not_overwritten(
@@ -264,6 +266,7 @@ def test_what_an_environment_prints_stays_out_of_the_json(run: Path) -> None:
     assert len(json.loads(ended.stdout)) == 1
     assert "hello from the community" in ended.stderr
     assert "made with love" in ended.stderr
+    assert "here we go" in ended.stderr
 
 
 def test_a_name_that_no_file_can_have(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,16 @@ def test_numbers_and_ranges() -> None:
     assert grid_values("noise", "0:0.5:1") == (0,)
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "step"),
+    [("0.1:2:20", 0.1, 0.1), ("0.5:2:16", 0.5, 0.1), ("0:0.5:11", 0, 0.05)],
+)
+def test_ranges_hold_what_one_would_write(text: str, first: float, step: float) -> None:
+    """So that the nominal world, and what another list has too, are found in them."""
+    values = grid_values("noise" if first == 0 else "mass", text)
+    assert values == tuple(round(first + step * i, 2) for i in range(len(values)))
+
+
 def test_what_a_caller_may_give() -> None:
     assert grid_values("mass", 2) == (2.0,)
     assert grid_values("mass", np.array([0.5, 1], np.float32)) == (0.5, 1.0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import polars as pl
 import pytest
@@ -274,6 +275,28 @@ def test_what_acted_is_recorded() -> None:
         "fixed": "mean",
         "callable": None,
     }
+
+
+class Recurrent:
+    """As a recurrent model of Stable-Baselines3's: it gives its state back."""
+
+    def predict(self, observation: Any, state: Any = None, deterministic: bool = False) -> Any:
+        return np.zeros(1), (np.zeros(1),)
+
+
+class SeesParts(Recurrent):
+    """Observes a dictionary."""
+
+    observation_space = gym.spaces.Dict({"a": gym.spaces.Box(-1, 1, (4,))})
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [(Recurrent(), "is recurrent, which is not supported"), (SeesParts(), "that are not flat")],
+)
+def test_models_that_cannot_be_played_as_they_are_are_refused(policy: Any, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        evaluate(policy, "InvertedPendulum-v5", episodes=1)
 
 
 def test_worlds_that_diverged_are_reported() -> None:

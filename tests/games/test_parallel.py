@@ -71,6 +71,18 @@ def test_our_games_are_those_of_training(name: str) -> None:
     env.close()
 
 
+def test_players_do_no_more_than_their_boxes_allow() -> None:
+    """A learner that does not clip its actions gains nothing by it."""
+    seen = {}
+    for share in (1.0, 100.0):
+        env = parallel_env("Hopper-v5", "rarl")
+        env.reset(seed=4)
+        actions = {who: share * env.action_space(who).high for who in env.agents}
+        seen[share], *_ = env.step(actions)
+        env.close()
+    np.testing.assert_array_equal(seen[100.0]["agent"], seen[1.0]["agent"])
+
+
 def test_without_an_adversary_there_is_no_game() -> None:
     with pytest.raises(InvalidInputError, match="delta must be above 0"):
         parallel_env("Hopper", delta=0.0)

@@ -1,4 +1,4 @@
-"""A module that prints when it is imported, and an environment that prints when it is made."""
+"""A module that prints when it is imported; its environment does when it is made and reset."""
 
 from typing import Any
 
@@ -14,6 +14,10 @@ class Loud(InvertedPendulumEnv):
     def __init__(self, **options: Any) -> None:
         print("made with love")
         super().__init__(**options)
+
+    def reset(self, **options: Any) -> Any:
+        print("here we go")
+        return super().reset(**options)
 
 
 gym.register("Loud-v0", entry_point=Loud, max_episode_steps=5)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from mixedne.cli.console import counting, noted_warnings, print_json, print_table
+from mixedne.cli.console import counting, notes_only, print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.compilation import use_compilation_cache
 
@@ -72,7 +72,7 @@ class Attack:
 
         unit = "worlds" if self.on == "parameters" and self.strength is None else "steps"
         try:
-            with counting(f"Attack on {self.on}", unit) as progress, noted_warnings():
+            with counting(f"Attack on {self.on}", unit) as progress, notes_only():
                 result = attack(**keywords, progress=progress)
         except KeyboardInterrupt as stop:
             if stop.args:

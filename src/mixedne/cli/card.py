@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from mixedne.cli.console import noted_warnings, print_json
+from mixedne.cli.console import notes_only, print_json
 from mixedne.cli.streams import note
 
 
@@ -29,7 +29,7 @@ class Card:
         """Write the card and print its path."""
         from mixedne.reports.card import card
 
-        with noted_warnings():
+        with notes_only():
             made = card(self.run_folder, self.out, at=self.at, overwrite=self.overwrite)
         if self.json:
             found = {"card": made.path, "figures": made.figures, "mean_return": made.mean_return}

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,10 +27,14 @@ counting = functools.partial(progress.counting, note=note)
 
 
 @contextlib.contextmanager
-def noted_warnings() -> Iterator[None]:
-    """Show the package's warnings to the user as plain notes, each sentence once."""
+def notes_only() -> Iterator[None]:
+    """While a command works, nothing but notes: stdout belongs to results.
+
+    The package's warnings become plain notes, each sentence once, and what environments and
+    libraries print goes to stderr.
+    """
     once = functools.cache(lambda sentence: note(f"mixedne: {sentence}"))
-    with warnings.catch_warnings():
+    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: once(str(message))
         yield

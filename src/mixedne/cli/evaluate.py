@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from mixedne.cli.console import counting, noted_warnings, print_json, print_table
+from mixedne.cli.console import counting, notes_only, print_json, print_table
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError
 
@@ -112,10 +112,11 @@ class Evaluate(ShiftOptions):
         from mixedne.evaluation.table import concat_tables
 
         tables = []
-        with noted_warnings():
+        with notes_only():
             handles = find_policies(self.policies, at=self.at, trust_pickle=self.trust_pickle)
             for job, out in self.jobs(handles):
-                count, join = counting(f"Evaluation of {job[0].name}", "episodes"), self.out is None
+                count = counting(f"Evaluation of {job[0].name}", "episodes")
+                join = self.out is None and not self.overwrite
                 with count as progress:
                     tables.append(evaluate(job, **keywords, out=out, join=join, progress=progress))
                 if out is not None:
@@ -185,7 +186,7 @@ class Watch(ShiftOptions):
 
         from mixedne.video.watch import watch
 
-        with counting(f"Video {self.out.name}", "frames") as progress, noted_warnings():
+        with counting(f"Video {self.out.name}", "frames") as progress, notes_only():
             video = watch(**keywords, size=size, progress=progress)
         episodes = [*zip(video.rows, map(str, video.shifts), strict=True)]
         if self.json:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from mixedne.cli.console import noted_warnings, print_json
+from mixedne.cli.console import notes_only, print_json
 from mixedne.cli.streams import note
 
 
@@ -29,7 +29,7 @@ class Export:
         """Write the file, compare its actions with the policy's and print the difference."""
         from mixedne.exports import OBSERVATIONS, TOLERANCE, export
 
-        with noted_warnings():
+        with notes_only():
             made = export(self.policy, self.out, format=self.format, overwrite=self.overwrite)
         if self.json:
             print_json(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from mixedne.cli.console import noted_warnings, print_json
+from mixedne.cli.console import notes_only, print_json
 from mixedne.cli.streams import note
 
 
@@ -34,7 +34,7 @@ class Report:
         from mixedne.reports.report import report
 
         options = {name: x for name, x in vars(self).items() if name not in ("paths", "json")}
-        with noted_warnings():
+        with notes_only():
             made = report(*self.paths, **options)
         for sentence in made.missing:
             note(f"missing: {sentence}")

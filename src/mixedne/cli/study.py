@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from mixedne.cli import study_tables
-from mixedne.cli.console import noted_warnings, print_json
+from mixedne.cli.console import notes_only, print_json
 from mixedne.cli.streams import note
 from mixedne.errors import InvalidInputError, TrainingError, check_number
 from mixedne.progress import duration
@@ -153,7 +153,7 @@ class Study:
                 log=note,
             )
         seconds = time.monotonic() - started
-        with noted_warnings():
+        with notes_only():
             table = summarise(results_of(outcome.runs, folder), outcome.runs)
         if self.json:
             choices = outcome.choices
@@ -184,7 +184,7 @@ class Study:
 def in_foreground(*, resume: str) -> Iterator[None]:
     """Reserve stdout for the results; after Ctrl-C, print the command that resumes."""
     try:
-        with noted_warnings(), signals_as_interrupt(), stdout_for_results():
+        with notes_only(), signals_as_interrupt(), stdout_for_results():
             yield
     except KeyboardInterrupt:
         note(f"stopped; go on with: {resume}")

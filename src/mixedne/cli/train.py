@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from mixedne.cli.console import counting, noted_warnings, print_json
+from mixedne.cli.console import counting, notes_only, print_json
 from mixedne.cli.streams import note
 from mixedne.compilation import use_compilation_cache
 from mixedne.config import FALLBACK, SETTINGS, Config, configure, is_in_tables, unused_fields
@@ -79,7 +79,7 @@ class Train:
         if files := set_files(given):
             from mixedne.evaluation.sets import warn_of_sets
 
-            with noted_warnings():
+            with notes_only():
                 warn_of_sets(files, config.task)
         return cls(config, *(values[field.name] for field in dataclasses.fields(cls)[1:]))
 
@@ -102,7 +102,7 @@ class Train:
                 + ", ".join(f"{name} is {getattr(config, name):g}" for name in used)
             )
         try:
-            with noted_warnings(), watching(config, counting) as watch:
+            with notes_only(), watching(config, counting) as watch:
                 run = train_config(config, out=self.out, resume=self.resume, watch=watch)
         except KeyboardInterrupt as stop:
             done = "stopped and saved" if stop.args else "stopped"

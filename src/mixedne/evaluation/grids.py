@@ -80,7 +80,8 @@ def grid_values(name: str | Axis, given: Values) -> tuple[float, ...]:
         elif ":" in given:
             start, stop, count = given.split(":")
             check_number(f"the count of {axis}", int(count), at_least=1, at_most=10_000)
-            numbers = np.linspace(float(start), float(stop), int(count))
+            between = np.linspace(float(start), float(stop), int(count))
+            numbers = [f"{number:.12g}" for number in between]  # 1, not 0.9999999999999999
         else:
             numbers = given.split(",")
         values = tuple(float(number) for number in numbers)

@@ -226,9 +226,11 @@ def _from_stable_baselines(path: Path, trust_pickle: bool) -> PolicyHandle:
 def _from_model(model: Any) -> PolicyHandle:
     """A Stable-Baselines3 model, or anything with its ``predict``, acting deterministically."""
     kind = type(model)
-    spaces = (getattr(model, f"{name}_space", None) for name in ("observation", "action"))
+    spaces = [getattr(model, f"{name}_space", None) for name in ("observation", "action")]
     shapes: list[Any] = [getattr(space, "shape", None) for space in spaces]
-    if not all(shape is None or len(shape) == 1 for shape in shapes):
+    # A space of several parts has no shape; a model without spaces may fit.
+    flat = [shape is not None and len(shape) == 1 for shape in shapes]
+    if not all(is_flat or space is None for is_flat, space in zip(flat, spaces, strict=True)):
         raise InvalidInputError(
             f"the policy {kind.__name__} has observations or actions that are not flat"
         )
@@ -241,7 +243,13 @@ def _from_model(model: Any) -> PolicyHandle:
     def act_once(observation: NDArray[np.float64]) -> Any:
         seen = observation if normaliser is None else normaliser.normalize_obs(observation)
         given = predict(seen, **options)
-        return given[0] if isinstance(given, tuple) else given  # with a recurrent state
+        action, state = given[:2] if isinstance(given, tuple) else (given, None)
+        if state is not None:
+            raise InvalidInputError(
+                f"the policy {kind.__name__} is recurrent, which is not supported: "
+                "its state would be forgotten in every step"
+            )
+        return action
 
     def act(observations: NDArray[np.float64]) -> NDArray[np.floating]:
         # Row by row: a batch would differ in the last bits from what Stable-Baselines3 does.

@@ -55,7 +55,11 @@ class ParallelGame(ParallelEnv):  # type: ignore[misc]  # PettingZoo is optional
     def step(self, actions: Actions) -> tuple[Any, ...]:
         """Step the game with the actions of both players."""
         names = self.agents
-        a, b = (np.asarray(actions[name], np.float32) for name in names)
+        boxes = (self.action_spaces[name] for name in names)
+        a, b = (
+            np.clip(np.asarray(actions[name], np.float32), box.low, box.high)
+            for name, box in zip(names, boxes, strict=True)
+        )
         # This works in physical units, too: actions share one box, or are concatenated.
         executed = np.asarray(self._game.execute(a, b, self._chance.random()), np.float32)
         observation, reward, terminated, truncated, info = self._env.step(executed)
