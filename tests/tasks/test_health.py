@@ -56,7 +56,7 @@ def test_the_pole_may_lean_by_a_fifth(version: str) -> None:
         (0.0, np.nan, False),
     ]:
         rewards, done = spec.reward_and_done(
-            one, one, 0.04, state_of([0.0, angle], [0.0, speed]), one, True
+            one, one, np.array([0.04]), state_of([0.0, angle], [0.0, speed]), one, True
         )
         assert done.tolist() == [not healthy]
         assert rewards.tolist() == [1.0 if healthy or version == "v4" else 0.0]

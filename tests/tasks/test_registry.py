@@ -123,7 +123,7 @@ def test_mujoco_would_have_spoken(
 
 def test_two_threads_leave_stdout_as_it_was() -> None:
     class Slow(gym.Env[Any, Any]):
-        def __init__(self) -> None:
+        def __init__(self, **options: Any) -> None:
             time.sleep(0.02)
             self.observation_space = self.action_space = gym.spaces.Box(-1, 1, (1,))
 
