@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 
+MAX_ACTION = 1e9
+"""Maximum bound of an action; policy files with larger ones are treated as damaged."""
+
 
 def centre_and_reach(low: Any, high: Any) -> tuple[Any, Any]:
     """Centre and half-width of a box of actions, such that rounding never leads out of it."""

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from mixedne.boxes import centre_and_reach
+from mixedne.boxes import MAX_ACTION, centre_and_reach
 from mixedne.errors import InvalidInputError, check_choice
 from mixedne.files import read_json, sealed_json, unfinished_files, write_beside
 from mixedne.names import ACTIVATIONS
@@ -54,9 +54,6 @@ MAX_SIZE = 10**6
 
 MAX_LAYERS = 1000
 """Maximum number of layers; files with more are treated as damaged."""
-
-MAX_ACTION = 1e9
-"""Maximum action bound; files with larger ones are treated as damaged."""
 
 Array = NDArray[np.float32]
 

@@ -112,6 +112,39 @@ def test_games_have_no_delta_but_may_have_no_adversary() -> None:
     assert len({run.identifier for run in runs}) == len(runs)
 
 
+def test_without_an_adversary_what_is_its_own_is_left_out() -> None:
+    """One run with one player, whatever is tried with two."""
+    text = b"""
+        [[runs]]
+        tasks = ["Hopper-v5"]
+        deltas = [0.1, 0.0]
+        [runs.overrides]
+        inner = ["frozen", "coupled"]
+        inner_growth = [1e-5, 1.0]
+        alone_episodes = 0.5
+        """
+    runs = expand(parse_study(text, "mine", "mine.toml"))
+    assert [run.fields["delta"] for run in runs].count(0.0) == 1
+    assert len(runs) == 5
+    alone: dict[str, Any] = {"inner": "coupled", "alone_episodes": 0.5, "inner_growth": 1.0}
+    for name, value in alone.items():
+        with pytest.raises(InvalidInputError, match=f"{name} has an effect only with an"):
+            configure("Hopper", delta=0.0, **{name: value})
+    configure("Hopper", delta=0.0, inner_growth=1.0, inner_max=2)
+
+
+def test_a_game_is_not_turned_into_plain_training() -> None:
+    text = b"""
+        [[runs]]
+        tasks = ["Hopper-v5"]
+        formulations = ["m2td3"]
+        deltas = [0.0]
+        overrides = { parameters = [["mass=0.5:2"]] }
+        """
+    with pytest.raises(InvalidInputError, match="m2td3 has an adversary, and with deltas = 0"):
+        expand(parse_study(text, "mine", "mine.toml"))
+
+
 def test_the_papers_studies_have_the_papers_values() -> None:
     assert len(expand(find_study("paper-vpg"))) == 30
     counts = {"paper-ddpg": 120, "paper-ddpg-one-player": 120, "paper-td3": 360, "paper-sac": 40}

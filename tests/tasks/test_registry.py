@@ -76,6 +76,27 @@ def test_unknown_and_unfit_tasks_are_refused(name: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+class Acting(gym.Env[Any, Any]):
+    """Has any action space."""
+
+    def __init__(self, space: Any = None, **options: Any) -> None:
+        self.observation_space, self.action_space = gym.spaces.Box(-1, 1, (1,)), space
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "message"),
+    [([-1, 0], [1, 0], "action of .* is fixed"), ([-1e10], [1e10], "by at most ±1e\\+09")],
+)
+def test_actions_that_no_policy_can_have_are_refused(
+    low: list[float], high: list[float], message: str
+) -> None:
+    space = gym.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+    name = f"Acting{len(low)}-v0"
+    gym.register(name, entry_point=Acting, kwargs={"space": space}, max_episode_steps=5)
+    with pytest.raises(InvalidInputError, match=message):
+        resolve_task(name)
+
+
 def test_axes_that_a_task_lacks_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="toy has no axis mass: it can be shifted in noise"):
         make_env(resolve_task("toy"), Shift(mass=2.0))

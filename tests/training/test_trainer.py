@@ -4,8 +4,10 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.mujoco.inverted_pendulum_v5 import InvertedPendulumEnv
 
 import mixedne
 from mixedne import InvalidInputError
@@ -91,6 +93,39 @@ def test_a_task_without_a_time_limit_is_found_before_anything_starts(tmp_path: P
         mixedne.train(task, **{**TINY, "evaluate_every": 10}, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert mixedne.train(task, **TINY, out=tmp_path / "run").policy(np.zeros(4)).shape == (1,)
+
+
+class OwnMasses(InvertedPendulumEnv):
+    """Draws its own masses in every reset, as a task of randomised domains does."""
+
+    def reset_model(self) -> Any:
+        self.model.body_mass[1] = self.np_random.uniform(5, 7)
+        plain: Any = super()
+        return plain.reset_model()
+
+
+gym.register("OwnMasses-v0", entry_point=OwnMasses, max_episode_steps=20)
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        ("OwnMasses-v0", {}, "mass cannot be shifted"),
+        ("InvertedPendulum", {"evaluate_masses": (1.0, 1.0)}, "a value twice"),
+        ("InvertedPendulum", {"evaluate_masses": (1e300,)}, "at most"),
+        ("InvertedPendulum", {"evaluate_episodes": 10**7}, "number of episodes"),
+    ],
+)
+def test_evaluations_that_will_be_refused_are_found_before_anything_starts(
+    task: str, settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """They would be found when 10 000 steps are done, and no other settings could go on."""
+    own = {**TINY, "evaluate_every": 10, "out": tmp_path / "run"}
+    with pytest.raises(InvalidInputError, match=f"could not be evaluated.*{message}"):
+        mixedne.train(task, **own, **settings)
+    assert not (tmp_path / "run").exists()
+    if task == "OwnMasses-v0":  # without shifts it can
+        mixedne.train(task, **own, evaluate_masses=(1.0,), evaluate_episodes=1)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,23 @@ def test_a_run_that_diverges_harms_no_other(alone: Path, tmp_path: Path) -> None
     assert not (outs[0] / "policy.json").exists()
 
 
+def test_evaluations_and_checkpoints_come_when_they_are_due(tmp_path: Path) -> None:
+    """However seldom metrics are written; and what is learned is the same."""
+    often = {"evaluate_every": 4, "checkpoint_every": 6, "keep_policies": 4}
+    rare, plain = (
+        train_config(small(3, metrics_every=24, **own), out=tmp_path / name).path
+        for name, own in (("rare", often), ("plain", {}))
+    )
+    lines = read_metrics(rare)
+    evaluated = [line["step"] for line in lines if line["kind"] == "evaluation"]
+    assert sorted(set(evaluated)) == [4, 8, 12, 16, 20, 24]
+    assert [line["step"] for line in lines if line["kind"] == "training"] == [24]
+    kept = sorted(int(path.name.removeprefix("step-")) for path in (rare / "policies").iterdir())
+    assert kept == [6, 12, 18, 24]
+    name = "policy.safetensors"
+    assert (rare / name).read_bytes() == (plain / name).read_bytes()
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [

@@ -119,10 +119,10 @@ class Train:
                 for name in ("return_mean", "return_std")
             )
             axis = "rho" if "rho" in result else "mass"
-            note(
-                f"return {mean} ± {deviation} at {axis} {result[axis]:g} "
-                f"({result['episodes']} episodes)"
-            )
+            at = f"{axis} {result[axis]:g}"
+            if result["step"] != config.steps:
+                at += f" after {result['step']:,} of {config.steps:,} steps"
+            note(f"return {mean} ± {deviation} at {at} ({result['episodes']} episodes)")
         print(run.path)
 
 

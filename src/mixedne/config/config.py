@@ -391,6 +391,10 @@ DEFAULTS: dict[str, Any] = {
 """The default of each field, by name, before presets and rules."""
 
 
+OF_ADVERSARIES = ("alone_episodes", "idle_adversary", "inner")
+"""The fields without effect if there is no adversary (δ = 0)."""
+
+
 @functools.cache
 def unused_fields(
     agent: str | None, solver: str | None, formulation: str = "nr-mdp"

@@ -15,7 +15,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from mixedne.config import presets
-from mixedne.config.config import DETERMINISTIC, Config, derived, unused_fields
+from mixedne.config.config import DETERMINISTIC, OF_ADVERSARIES, Config, derived, unused_fields
 from mixedne.errors import InvalidInputError, check_choice, check_known, check_number
 from mixedne.names import AGENTS, CHOICES, FORMULATIONS, PRESETS, SOLVERS, either
 
@@ -74,7 +74,9 @@ def configure(
         for name in ("initial_temperature", "target_entropy"):
             lacking[name] = "with a learned α, without entropy_coefficient"
     if config.delta == 0:
-        lacking |= dict.fromkeys(("alone_episodes", "idle_adversary"), "with an adversary")
+        lacking |= dict.fromkeys(OF_ADVERSARIES, "with an adversary")
+    if config.inner_max == 1:
+        lacking.setdefault("inner_growth", "with an inner_max above 1")
     if config.output != "average":
         lacking["average_decay"] = "with the output average"
     for name, axis in {"evaluate_masses": "mass", "evaluate_rhos": "rho"}.items():

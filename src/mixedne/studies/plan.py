@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any, Self
 
 from mixedne.config import Config, configure, unused_fields
+from mixedne.config.config import OF_ADVERSARIES
 from mixedne.config.identity import LANES, compile_key, from_json, identifier, run_name, to_json
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.sweep import MAX_EPISODES
-from mixedne.names import CHOICES
+from mixedne.names import CHOICES, STRENGTHS
 from mixedne.studies.spec import Block, Study, located
 from mixedne.tasks import check_axes, resolve_task
 
@@ -107,6 +108,11 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
     Combinations of choices without a meaning are left out, because they would repeat a run, and so
     are overrides that an agent and solver do not use.
     """
+    needing = [name for name in block.formulations if STRENGTHS.get(name) != "delta"]
+    if needing and not any(block.deltas) and set(block.agents) != {"sac"}:
+        raise InvalidInputError(
+            f"{block.place}: {needing[0]} has an adversary, and with deltas = 0 there is none"
+        )
     seen = set()
     lists = (block.agents, block.presets, block.deltas, block.formulations, block.solvers)
     for task, *chosen in itertools.product(block.tasks, *lists):
@@ -118,6 +124,9 @@ def _configurations(block: Block) -> Iterator[dict[str, Any]]:
         choice: dict[str, Any] = {"agent": agent, "solver": solver, "formulation": formulation}
         choice |= {"preset": preset, "delta": None if "delta" in useless else delta}
         used = {name: values for name, values in block.overrides if name not in useless}
+        if not delta and any(block.deltas):  # beside runs with an adversary, which use them
+            left_out = {*OF_ADVERSARIES, *(() if "inner_max" in used else ("inner_growth",))}
+            used = {name: values for name, values in used.items() if name not in left_out}
         for values in itertools.product(*used.values()):
             overrides = dict(zip(used, values, strict=True))
             key = repr((task, choice, overrides))

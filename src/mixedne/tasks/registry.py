@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 import mujoco
 
+from mixedne.boxes import MAX_ACTION
 from mixedne.errors import InvalidInputError, first_line
 from mixedne.shifts import Axis, Shift
 from mixedne.shifts.model import axis_effects, check_targets
@@ -245,8 +246,12 @@ def _boxes(full_name: str, *spaces: gym.Space[Any]) -> list[gym.spaces.Box]:
         if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
             raise InvalidInputError(f"the {what} of {full_name} must be a flat Box, not {space}")
         boxes.append(space)
-    if not boxes[1].is_bounded():
-        raise InvalidInputError(f"the actions of {full_name} must be bounded, not {boxes[1]}")
+    low, high = boxes[1].low, boxes[1].high
+    if not (boxes[1].is_bounded() and max(-low.min(), high.max()) <= MAX_ACTION):
+        words = f"must be bounded, by at most ±{MAX_ACTION:g}"
+        raise InvalidInputError(f"the actions of {full_name} {words}, not {boxes[1]}")
+    if not (low < high).all():
+        raise InvalidInputError(f"an action of {full_name} is fixed, its bounds are {boxes[1]}")
     return boxes
 
 

@@ -168,7 +168,7 @@ class RunFolder:
     def _is_bare(self) -> bool:
         """Whether it is empty, or contains only leftovers of a start that was killed at once."""
         left = {self.checkpoints, self.checkpoints / "lock", *unfinished_files(self.path, _STEMS)}
-        return set(self.path.rglob("*")) <= left
+        return all(path in left for path in self.path.rglob("*"))
 
     def _check(self, config: Config, *, resume: bool) -> None:
         """Raise if the folder does not contain this run."""

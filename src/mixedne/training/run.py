@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mixedne.config import Config, configure, learning_gap
 from mixedne.config.configure import set_files
 from mixedne.config.identity import compile_key
-from mixedne.errors import InvalidInputError, TrainingError
+from mixedne.errors import InvalidInputError, TrainingError, check_number
 from mixedne.evaluation.sets import warn_of_sets
-from mixedne.evaluation.sweep import evaluate
+from mixedne.evaluation.sweep import MAX_EPISODES, evaluate
 from mixedne.policies import Policy, load_policy
 from mixedne.progress import counting
-from mixedne.tasks import resolve_task
+from mixedne.tasks import Shift, make_worlds, resolve_task
 from mixedne.tasks.registry import EnvironmentFactory, task_id
 from mixedne.training.folder import RunFolder
-from mixedne.training.training_run import TrainingRun
+from mixedne.training.training_run import TrainingRun, evaluation_grid
 from mixedne.training.updates import Updater, make_updater
 
 if TYPE_CHECKING:
@@ -276,14 +276,32 @@ def check_compatible(configs: Sequence[Config]) -> None:
                     f"runs that are trained together must have the same {name}, "
                     f"not {value!r} and {other[name]!r}"
                 )
-    task = resolve_task(configs[0].task)
-    if configs[0].evaluate_every > 0 and task.max_episode_steps is None:
+    if configs[0].evaluate_every > 0:
+        check_evaluation(configs[0])
+
+
+def check_evaluation(config: Config) -> None:
+    """Raise now for what the run's own evaluations would refuse after thousands of steps."""
+    task = resolve_task(config.task)
+    if task.max_episode_steps is None:
         way = "register it with max_episode_steps"
         way = way if task.opponent is None else "give the game an attribute max_cycles"
         raise InvalidInputError(
             f"{task.id} has no time limit, so an episode of an evaluation might never end: "
             f"{way}, or set evaluate_every to 0"
         )
+    try:
+        axis, values, grid = evaluation_grid(config, task)
+        total = grid.size * grid.episodes
+        check_number("the number of episodes in all", total, at_most=MAX_EPISODES)
+        worlds = make_worlds(task, [(Shift({axis: value}), config.seed) for value in values])
+        with contextlib.closing(worlds):
+            worlds.reset()
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"the run could not be evaluated while it trains: {error} (evaluate_masses and "
+            "evaluate_episodes set how it is, and with 0 for evaluate_every it is not)"
+        ) from None
 
 
 def hold_to_one_thread() -> None:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from mixedne.config import Config
 from mixedne.errors import InvalidInputError
+from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.sweep import evaluate
 from mixedne.metrics import best_evaluation, read_metrics
 from mixedne.policies import NAMES
 from mixedne.shifts import PARAMETERS
 from mixedne.solvers import SolverState
-from mixedne.tasks import resolve_task
+from mixedne.tasks import Task, resolve_task
 from mixedne.training.assembly import make_policies
 from mixedne.training.checkpoints import (
     Checkpoint,
@@ -45,6 +46,15 @@ from mixedne.types import Players
 
 COUNTERS = ("updates", "rollouts", "recent_returns", "evaluated", "seconds")
 """Attributes of a run that are stored in a checkpoint."""
+
+
+def evaluation_grid(config: Config, task: Task) -> tuple[str, tuple[float, ...], Grid]:
+    """The axis of a run's own evaluations, its values, and the whole grid."""
+    axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
+    if "rho" in task.axes:
+        axis, values = "rho", config.evaluate_rhos
+    own: dict[str, Any] = {axis: values}
+    return axis, values, Grid(**own, episodes=config.evaluate_episodes, seed=config.seed)
 
 
 class TrainingRun:
@@ -155,11 +165,12 @@ class TrainingRun:
             self.failure = f"diverged at step {self.step}: {reason}; {kept}"
 
     def next_steps(self) -> int:
-        """Number of steps until the next update: a cycle; for VPG, until the next metrics."""
+        """Number of steps until the next update: a cycle; for VPG, until something is due."""
         config, step = self.config, self.step
-        until_metrics = config.metrics_every - step % config.metrics_every
-        wanted = until_metrics if self.experience is None else config.collect_steps
-        return min(wanted, config.steps - step)
+        if self.experience is not None:
+            return min(config.collect_steps, config.steps - step)
+        due = (config.metrics_every, config.evaluate_every, config.checkpoint_every)
+        return min(config.steps - step, *(every - step % every for every in due if every > 0))
 
     def collect(self, count: int) -> int:
         """Take ``count`` environment steps; return the number of updates due after them."""
@@ -307,15 +318,11 @@ class TrainingRun:
 
         The best policy is the one with the highest mean over these shifts.
         """
-        config, task = self.config, self.task
-        axis, values = "mass", config.evaluate_masses if "mass" in task.axes else (1.0,)
-        if "rho" in task.axes:
-            axis, values = "rho", config.evaluate_rhos
-        options: dict[str, Any] = {"episodes": config.evaluate_episodes, axis: values}
+        axis, values, grid = evaluation_grid(self.config, self.task)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unstable simulations, which count as NaN below
             output = self.output()
-            table = evaluate(output.agent, task.id, **options, seed=config.seed, threads=1)
+            table = evaluate(output.agent, self.task.id, **grid.keywords, threads=1)
         lines: list[dict[str, Any]] = []
         for value in values:
             rows = table.filter(table[axis] == value)
