@@ -75,7 +75,7 @@ def configure(
             lacking[name] = "with a learned α, without entropy_coefficient"
     if config.delta == 0:
         lacking |= dict.fromkeys(OF_ADVERSARIES, "with an adversary")
-    if config.inner_max == 1:
+    if config.inner_max == 1 and "inner_max" not in overrides:
         lacking.setdefault("inner_growth", "with an inner_max above 1")
     if config.output != "average":
         lacking["average_decay"] = "with the output average"

@@ -247,8 +247,10 @@ def _boxes(full_name: str, *spaces: gym.Space[Any]) -> list[gym.spaces.Box]:
             raise InvalidInputError(f"the {what} of {full_name} must be a flat Box, not {space}")
         boxes.append(space)
     low, high = boxes[1].low, boxes[1].high
-    if not (boxes[1].is_bounded() and max(-low.min(), high.max()) <= MAX_ACTION):
-        words = f"must be bounded, by at most ±{MAX_ACTION:g}"
+    if not boxes[1].is_bounded():
+        raise InvalidInputError(f"the actions of {full_name} must be bounded, not {boxes[1]}")
+    if max(-low.min(), high.max()) > MAX_ACTION:
+        words = f"must lie within ±{MAX_ACTION:g}"
         raise InvalidInputError(f"the actions of {full_name} {words}, not {boxes[1]}")
     if not (low < high).all():
         raise InvalidInputError(f"an action of {full_name} is fixed, its bounds are {boxes[1]}")
