@@ -4,11 +4,12 @@
 
 In training the world executes (1 − δ) μ(s) + δ ν(s). A policy that acts alone executes μ(s), as in
 the paper, or with ``idle_adversary`` (1 − δ) μ(s). The first is in the evaluation tables of the
-published runs; this plays the same episodes of the task's own world with the second. A row is an
-episode: the run's ``identifier``, ``episode`` and ``share_return``.
+published runs; this plays the same episodes of the task's own world with the second. Controls are
+left out. A row is an episode: the run's ``identifier``, ``episode`` and ``share_return``.
 """
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,7 +66,10 @@ def played(known: set[str]) -> Iterator[pl.DataFrame]:
 def main() -> None:
     """Play, and write all episodes."""
     before = pl.read_parquet(OUT) if OUT.is_file() else pl.DataFrame(schema=SCHEMA)
-    new = [frame.cast(SCHEMA) for frame in played(set(before["identifier"]))]  # type: ignore[arg-type]
+    plan = json.loads((ROOT / "reproduction/studies/reproduce-ddpg-controls.json").read_text())
+    left_out = {run["identifier"] for run in plan["runs"]}  # settings of no table
+    known = left_out.union(before["identifier"])
+    new = [frame.cast(SCHEMA) for frame in played(known)]  # type: ignore[arg-type]
     with write_beside(OUT) as temporary:
         pl.concat([before, *new]).write_parquet(temporary)
 

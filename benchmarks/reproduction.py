@@ -284,8 +284,9 @@ TABLES: Tables = {
 
 
 def write_figures(folder: Path) -> None:
-    """Draw the page's figures, as those of ``mixedne report results/reproduction``."""
-    for name, figure in draw_figures(collect([PUBLISHED], None)):
+    """Draw the page's figures: those of a report on the runs of the main comparison."""
+    main = [PUBLISHED / "runs" / run for run in episodes("reproduce-ddpg")["run"].unique()]
+    for name, figure in draw_figures(collect(sorted(main), None)):  # without the controls
         stem, *_ = name.partition("-part")  # more tasks than a sheet holds
         if stem in FIGURES:
             file = name.replace(stem, f"reproduction-{FIGURES[stem]}")
