@@ -243,7 +243,7 @@ def _from_model(model: Any) -> PolicyHandle:
     def act_once(observation: NDArray[np.float64]) -> Any:
         seen = observation if normaliser is None else normaliser.normalize_obs(observation)
         given = predict(seen, **options)
-        action, state = given[:2] if isinstance(given, tuple) else (given, None)
+        action, state = (*given, None)[:2] if isinstance(given, tuple) else (given, None)
         if state is not None:
             raise InvalidInputError(
                 f"the policy {kind.__name__} is recurrent, which is not supported: "
