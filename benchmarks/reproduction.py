@@ -8,9 +8,10 @@ improvement with a bootstrap interval. A run counts as soon as it is published.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import polars as pl
 import vpg
@@ -52,8 +53,50 @@ FIGURES = {
 """What the page shows of the report's figures, and the end of the file's name."""
 
 TASKS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "InvertedPendulum-v5", "Swimmer-v5")
-SETTINGS = ("sigma0", "sigma", "inner", "updates")
-"""What the controls change."""
+SYMBOLS = {"sigma0": "σ0", "sigma": "σ", "inner": "chains", "updates": "updates a cycle"}
+"""What the controls change, and its name on the page."""
+
+SETTINGS = tuple(SYMBOLS)
+
+SWEEPS = {"mass_mean_return": "masses", "friction_mean_return": "frictions"}
+"""What the controls are compared by."""
+
+
+class Kind(NamedTuple):
+    """Runs of a solver with two players, and where they depart from the paper's table."""
+
+    solver: str
+    changed: Mapping[str, Any] = MappingProxyType({})
+
+
+SAMPLED, DESCENT = Kind("mixedne-ld"), Kind("gad")
+REASONS: dict[str, list[tuple[str, Kind, Kind]]] = {
+    "Langevin noise": [
+        (task, SAMPLED, Kind("mixedne-ld", {"sigma0": 0.0}))
+        for task in ("HalfCheetah-v5", "Hopper-v5")
+    ],
+    "frozen chains": [
+        (task, SAMPLED, Kind("mixedne-ld", {"inner": "coupled"}))
+        for task in ("HalfCheetah-v5", "Hopper-v5")
+    ],
+    "four times the updates": [
+        (task, Kind("gad", {"updates": 200}), DESCENT) for task in ("HalfCheetah-v5", "Hopper-v5")
+    ],
+    "no noise on the actions": [
+        ("HalfCheetah-v5", SAMPLED, Kind("mixedne-ld", {"sigma": 0.2})),
+        ("HalfCheetah-v5", Kind("gad", {"sigma": 0.0}), DESCENT),
+    ],
+    "sampling, with the same σ": [
+        ("HalfCheetah-v5", SAMPLED, Kind("gad", {"sigma": 0.0})),
+        ("HalfCheetah-v5", Kind("mixedne-ld", {"sigma": 0.2}), DESCENT),
+        ("Hopper-v5", SAMPLED, DESCENT),
+    ],
+    "sampling, with the same σ and as many updates": [
+        ("HalfCheetah-v5", Kind("mixedne-ld", {"sigma": 0.2}), Kind("gad", {"updates": 200})),
+        ("Hopper-v5", SAMPLED, Kind("gad", {"updates": 200})),
+    ],
+}
+"""In what methods differ, and the kinds of run that differ in it alone: the one with it first."""
 
 MAPS = {
     "noise × mass": ("noise", "mass"),
@@ -147,45 +190,85 @@ def share_of_pairs(x: pl.DataFrame, y: pl.DataFrame, measure: str) -> str:
     return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
-def controls() -> str:
-    """The controls, each beside the method that it varies, and how often the paper's wins."""
+def control_runs() -> pl.DataFrame:
+    """The scores of the controls and of the runs that they are compared with."""
     parts = [episodes(name) for name in ("reproduce-ddpg", "reproduce-ddpg-controls")]
     table = pl.concat([part for part in parts if len(part)], how="diagonal")
     table = table.filter(pl.col("delta") == 0.1, pl.col("task").is_in(TASKS[:2]))
+    return run_scores(table, ["task", "solver", *SETTINGS, SEED])
+
+
+def controls() -> str:
+    """Every kind of run among the controls, over seeds."""
     key = ["task", "solver", *SETTINGS]
-    measures = ["mass_mean_return", "friction_mean_return"]
-    runs = run_scores(table, [*key, SEED])
+    rows = [
+        [
+            row["task"],
+            str(names.SOLVERS[row["solver"]]),
+            *setting_cells(row),
+            str(row["seeds"]),
+            *(interval(row, measure) for measure in SWEEPS),
+        ]
+        for row in over_seeds(control_runs(), key, list(SWEEPS)).sort(key).to_dicts()
+    ]
+    header = ["task", "solver", *SYMBOLS.values(), "seeds"]
+    return markdown([*header, *SWEEPS.values()], rows)
+
+
+def reasons() -> str:
+    """For each thing in which methods differ, how often a run with it beats one without it."""
+    runs = control_runs()
     rows = []
-    for row in over_seeds(runs, key, measures).sort(key).to_dicts():
-        own = runs.filter(pl.col("task") == row["task"], **paper_settings(row["task"]))
-        other = runs.filter([pl.col(name).eq_missing(row[name]) for name in key])
-        cells = [interval(row, measure) for measure in measures]
-        cells += [beaten(own, other, measure) for measure in measures]
-        words = [row["task"], str(names.SOLVERS[row["solver"]]), *setting_cells(row)]
-        rows.append([*words, str(row["seeds"]), *cells])
-    header = ["task", "solver", "σ0", "σ", "chains", "updates a cycle", "seeds"]
-    return markdown([*header, "masses", "frictions", "beaten, masses", "beaten, frictions"], rows)
+    for what, pairs in REASONS.items():
+        strata = [
+            tuple(stratum(control(runs, task, side), number) for side in (one, other))
+            for number, (task, one, other) in enumerate(pairs)
+        ]
+        complete = [min(x.height, y.height) >= FEWEST_SEEDS for x, y in strata]
+        for (task, one, other), (x, y), enough in zip(pairs, strata, complete, strict=True):
+            if enough:
+                cells = [share_of_pairs(x, y, measure) for measure in SWEEPS]
+                rows.append([what, task, in_words(one, other), *cells])
+        if len(pairs) > 1 and all(complete):
+            x, y = (pl.concat(side) for side in zip(*strata, strict=True))
+            rows.append([what, "all of these", "", *(share_of_pairs(x, y, m) for m in SWEEPS)])
+    return markdown(["what is compared", "task", "runs", *SWEEPS.values()], rows)
 
 
-def paper_settings(task: str) -> dict[str, Any]:
-    """MixedNE-LD as the paper's tables have it on a task."""
-    config = configure(task, agent="ddpg", solver="mixedne-ld", delta=0.1, preset="paper")
-    return {"solver": config.solver, **{name: getattr(config, name) for name in SETTINGS}}
+def control(runs: pl.DataFrame, task: str, kind: Kind) -> pl.DataFrame:
+    """The runs of a solver with the paper's values for a task, but for what is changed."""
+    config = configure(
+        task, agent="ddpg", solver=kind.solver, delta=0.1, preset="paper", **kind.changed
+    )
+    used = [name for name in SETTINGS if name not in unused_fields("ddpg", kind.solver)]
+    own = {name: getattr(config, name) for name in used}
+    return runs.filter(task=config.task, solver=config.solver, **own)
 
 
-def beaten(own: pl.DataFrame, other: pl.DataFrame, measure: str) -> str:
-    """How often a run of ``own`` has more than one of ``other``; a dash where nothing follows."""
-    if own.equals(other) or min(own.height, other.height) < FEWEST_SEEDS:
-        return "–"
-    return share_of_pairs(own, other, measure)
+def stratum(runs: pl.DataFrame, number: int) -> pl.DataFrame:
+    """The runs as those of a task of its own: they are paired with no other comparison's."""
+    return runs.with_columns(task=pl.lit(str(number)))
+
+
+def in_words(one: Kind, other: Kind) -> str:
+    """Two kinds of run, as the table has them."""
+    words = []
+    for kind in (one, other):
+        changed = [f"{SYMBOLS[name]} = {written(value)}" for name, value in kind.changed.items()]
+        words.append(", ".join([str(names.SOLVERS[kind.solver]), *changed]))
+    return " against ".join(words)
 
 
 def setting_cells(row: dict[str, Any]) -> list[str]:
     """What the controls change; a dash where the solver does not use it."""
     unused = unused_fields("ddpg", row["solver"])
     used = {name: row[name] for name in SETTINGS if name not in unused}
-    words = {name: x if isinstance(x, str) else f"{x:g}" for name, x in used.items()}
-    return [words.get(name, "–") for name in SETTINGS]
+    return [written(used[name]) if name in used else "–" for name in SETTINGS]
+
+
+def written(value: float | str) -> str:
+    """A setting's value: no zero after a point."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def pendulum() -> str:
@@ -277,6 +360,7 @@ TABLES: Tables = {
     "one-player": lambda: comparison(LD_ALONE, [GAD, EXTRA, LD]),
     "maps": heat_maps,
     "controls": controls,
+    "reasons": reasons,
     "pendulum": pendulum,
     "episodes": episodes_or_seeds,
     "hours": hours,

@@ -1,11 +1,15 @@
 """How the tables of the reproduction are made from the published runs."""
 
+import dataclasses
 import runpy
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+
+from mixedne.config import configure
+from mixedne.config.config import unused_fields
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,22 +56,63 @@ def returns(*values: float) -> pl.DataFrame:
 
 def test_pairs_of_runs_are_counted_with_ties_as_half(script: dict[str, Any]) -> None:
     """Against (1, 2, 3): 2 wins once and ties once, 3 wins twice and ties once, 4 wins thrice."""
-    words = script["beaten"](returns(2, 3, 4), returns(1, 2, 3), "value")
+    words = script["share_of_pairs"](returns(2, 3, 4), returns(1, 2, 3), "value")
     assert words.startswith(f"{(1.5 + 2.5 + 3) / 9:.2f} (")
 
 
 def test_pairs_that_all_agree_have_no_interval(script: dict[str, Any]) -> None:
-    assert script["beaten"](returns(4, 5, 6), returns(1, 2, 3), "value") == "1.00 (all 9 pairs)"
+    assert (
+        script["share_of_pairs"](returns(4, 5, 6), returns(1, 2, 3), "value")
+        == "1.00 (all 9 pairs)"
+    )
 
 
-def test_two_runs_or_a_method_itself_say_nothing(script: dict[str, Any]) -> None:
-    assert script["beaten"](returns(4, 5), returns(1, 2, 3), "value") == "–"
-    assert script["beaten"](returns(4, 5, 6), returns(4, 5, 6), "value") == "–"
+@pytest.mark.parametrize("task", ["HalfCheetah-v5", "Hopper-v5"])
+@pytest.mark.parametrize("solver", ["mixedne-ld", "gad"])
+def test_the_papers_settings_are_a_method_of_the_main_study(
+    script: dict[str, Any], task: str, solver: str
+) -> None:
+    """Each control has its five runs of the main study to be compared with."""
+    own = script["control"](script["control_runs"](), task, script["Kind"](solver))
+    main = script["episodes"]("reproduce-ddpg").filter(task=task, solver=solver, delta=0.1)
+    assert sorted(own["train_seed"]) == [0, 1, 2, 3, 4]
+    assert sorted(own["nominal"]) == pytest.approx(sorted(nominal_means(main)))
 
 
-def test_the_papers_settings_are_a_method_of_the_main_study(script: dict[str, Any]) -> None:
-    """Each task of the controls has its five runs to compare with."""
-    table = script["episodes"]("reproduce-ddpg").filter(pl.col("delta") == 0.1)
-    for task in script["TASKS"][:2]:
-        own = table.filter(pl.col("task") == task, **script["paper_settings"](task))
-        assert own["train_seed"].n_unique() == 5
+def nominal_means(table: pl.DataFrame) -> list[float]:
+    """Each run's mean return in the task's own world, by hand."""
+    seeds: dict[int, list[float]] = {}
+    for row in table.to_dicts():
+        if row["mass"] == row["friction"] == 1.0 and row["noise"] == 0.0 and row["episode"] < 10:
+            seeds.setdefault(row["train_seed"], []).append(row["return"])
+    return [sum(values) / 10 for values in seeds.values()]
+
+
+DIFFERS = {
+    "Langevin noise": {"sigma0"},
+    "frozen chains": {"inner"},
+    "four times the updates": {"updates"},
+    "no noise on the actions": {"sigma"},
+    "sampling, with the same σ": {"solver"},
+    "sampling, with the same σ and as many updates": {"solver", "updates"},
+}
+"""The settings in which the runs of a comparison may differ, of those that both solvers use."""
+
+
+def test_a_reason_compares_runs_that_differ_in_nothing_else(script: dict[str, Any]) -> None:
+    assert set(script["REASONS"]) == set(DIFFERS)
+    for what, pairs in script["REASONS"].items():
+        for task, *kinds in pairs:
+            first, second = (
+                configure(
+                    task, agent="ddpg", solver=k.solver, delta=0.1, preset="paper", **k.changed
+                )
+                for k in kinds
+            )
+            unused = {name for k in kinds for name in unused_fields("ddpg", k.solver)}
+            found = {
+                name
+                for name, value in dataclasses.asdict(first).items()
+                if name not in unused and value != getattr(second, name)
+            }
+            assert found == DIFFERS[what]
