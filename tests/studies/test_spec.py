@@ -196,7 +196,17 @@ def test_every_study_that_ships_can_be_read() -> None:
         assert (study.search is not None) == (name in searches)
 
 
-def test_a_selection_replaces_tasks_and_restricts_the_rest() -> None:
+def test_tasks_of_a_study_restrict_it() -> None:
+    """Runs that a study has on some of its tasks alone are not made on others."""
+    study = find_study("reproduce-ddpg-controls")
+    expected = [run for run in expand(study) if run.fields["task"] == "Hopper-v5"]
+    assert len(expected) == 15
+    assert expand(study.select(tasks=("Hopper",))) == expected
+    with pytest.raises(InvalidInputError, match="has these tasks and solvers"):
+        find_study("recipe-results").select(tasks=("Ant-v5",), solvers=("gad",))
+
+
+def test_a_selection_replaces_tasks_that_are_not_the_studys_and_restricts_the_rest() -> None:
     study = find_study("equal-search-ddpg").select(
         tasks=("Hopper-v4",), solvers=("gad",), seeds=2, steps=10
     )

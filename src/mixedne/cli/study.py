@@ -40,7 +40,7 @@ class Study:
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """The study folder; required unless it is a dry run."""
     tasks: Names = None
-    """Run only these tasks; they may also be tasks that the study does not have."""
+    """Run only these tasks; any that the study does not have make all of its runs use these."""
     agents: Names = None
     """Run only these agents."""
     solvers: Names = None

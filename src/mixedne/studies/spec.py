@@ -20,6 +20,7 @@ from mixedne.evaluation.sets import cross_set
 from mixedne.files import parse_toml, read_bytes
 from mixedne.names import CHOICES
 from mixedne.shifts import PARAMETERS, Axis
+from mixedne.tasks import full_task_name
 
 OWN_NAMES = ("-reported", "-chosen")
 """Suffixes that a search appends to its name for further files."""
@@ -119,9 +120,10 @@ class Study:
         seeds: int | None = None,
         steps: int | None = None,
     ) -> "Study":
-        """The study with other tasks, fewer agents and solvers, other numbers of seeds or steps.
+        """The study with fewer tasks, agents and solvers, other numbers of seeds or steps.
 
-        Seeds are counted from the study's smallest; those of a search are kept.
+        Tasks that the study does not have replace its own in all runs. Seeds are counted from the
+        study's smallest; those of a search are kept.
         """
         for many, names in (("tasks", tasks), ("agents", agents), ("solvers", solvers)):
             if names == ():
@@ -132,20 +134,25 @@ class Study:
                 check_choice(f"{one} of the study {self.name}", name, known)
         check_number("seeds", 1 if seeds is None else seeds, at_least=1, at_most=MAX_SEEDS)
         first = min(seed for block in self.runs for seed in block.seeds)
+        wanted = {full_task_name(name) for name in tasks or ()}
+        fewer = wanted <= {full_task_name(name) for block in self.runs for name in block.tasks}
         blocks = []
         for block in self.runs:
+            own = tuple(name for name in block.tasks if full_task_name(name) in wanted)
             changed = replace(
                 block,
-                tasks=tasks or block.tasks,
+                tasks=(own if fewer else tasks) if tasks else block.tasks,
                 agents=tuple(name for name in block.agents if not agents or name in agents),
                 solvers=tuple(name for name in block.solvers if not solvers or name in solvers),
                 seeds=block.seeds if seeds is None else tuple(range(first, first + seeds)),
                 steps=block.steps if steps is None else steps,
             )
-            if changed.agents and changed.solvers:
+            if changed.tasks and changed.agents and changed.solvers:
                 blocks.append(changed)
         if not blocks:
-            raise InvalidInputError(f"no run of the study {self.name} has these agents and solvers")
+            given = {"tasks": tasks, "agents": agents, "solvers": solvers}
+            words = " and ".join(many for many, names in given.items() if names)
+            raise InvalidInputError(f"no run of the study {self.name} has these {words}")
         return replace(self, runs=tuple(blocks))
 
 

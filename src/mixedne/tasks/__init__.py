@@ -17,6 +17,7 @@ from mixedne.tasks.registry import (
     JAX_TASKS,
     PAPER_TASKS,
     check_axes,
+    full_task_name,
     resolve_task,
     shift_effects,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Worlds",
     "check_axes",
     "from_unit",
+    "full_task_name",
     "make_env",
     "make_worlds",
     "resolve_task",
