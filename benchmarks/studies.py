@@ -45,6 +45,7 @@ PAGE = ROOT / "docs" / "studies.md"
 
 STUDIES = {
     "reproduce-ddpg": "reproduction",
+    "reproduce-ddpg-controls": "reproduction",
     "sets-2d": "sets",
     "recipe-search": "recipe",
     "recipe-finals": "recipe",
