@@ -12,7 +12,8 @@
 ``results``              the preset ``robust`` and its baselines over masses and frictions; means
                          over training seeds with Student's 95 % interval.
 ``published``            its mean over masses beside the authors'.
-``recent``               its nominal return beside recent off-policy methods'.
+``recent``               its nominal return beside recent off-policy methods', at as many steps
+                         and at others.
 ``ablation``             the preset without each part, with others, with other chains.
 ``stability``            how often a policy that had solved the pendulum falls again.
 
@@ -266,21 +267,28 @@ def published_table() -> str:
 
 
 def recent_table() -> str:
-    """The nominal return of the preset beside recent methods before and after as many steps."""
+    """The nominal return of the preset beside recent methods' after as many steps and more."""
     runs = preset_runs()
     if runs.is_empty():
         return NOTHING
     ours = in_order(over_seeds(runs.filter(solver="mixedne-ld"), KEY[:-1], ["nominal"]))
-    rows = [
-        [
-            row["task"],
-            interval(row, "nominal"),
-            *(" → ".join(f"{x}" for x in of_task[row["task"]]) for of_task in RECENT.values()),
-        ]
-        for row in ours
-        if row["task"] in RECENT["SAC"]
-    ]
-    return markdown(["task", "`robust`, 300 000 steps", *RECENT], rows)
+    rows = []
+    for row in ours:
+        if row["task"] in RECENT["SAC"]:
+            early = mean(returns_at(row["task"], STEPS[0]))
+            cells = [f"{early:.0f}", interval(row, "nominal")]
+            cells += [" → ".join(map(str, of_task[row["task"]])) for of_task in RECENT.values()]
+            rows.append([row["task"], *cells])
+    header = ["task", "`robust`, 200 000 steps", "300 000 steps", *RECENT]
+    return markdown(header, rows)
+
+
+def returns_at(task: str, step: int) -> list[float]:
+    """What the preset's runs on a task had at a step, by their own evaluations."""
+    own = episodes("recipe-results").filter(task=task, solver="mixedne-ld")
+    lines = [line for run in own["run"].unique() for line in read_metrics(PUBLISHED / "runs" / run)]
+    at_step = [line for line in lines if line["kind"] == "evaluation" and line["step"] == step]
+    return [line["return_mean"] for line in at_step]
 
 
 def ablation_table() -> str:
