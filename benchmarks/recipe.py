@@ -15,7 +15,7 @@
 ``recent``               its nominal return beside recent off-policy methods', at as many steps
                          and at others.
 ``ablation``             the preset without each part, with others, with other chains.
-``stability``            how often a policy that had solved the pendulum falls again.
+``stability``            how often a policy that had solved the pendulum falls again, over seeds.
 
 A table that has no runs yet says so.
 """
@@ -324,38 +324,56 @@ def ablation_table() -> str:
 
 def stability_table() -> str:
     """Of each configuration: when it solved the pendulum, how often it lost it, how it ended."""
-    if episodes("recipe-stability").is_empty():
+    runs = stability_runs()
+    if runs.is_empty():
         return NOTHING
-    config = configure("InvertedPendulum-v5", agent="td3", preset="paper", delta=0.1)
-    base = {name: getattr(config, name) for name in STABILISING}
-    table = episodes("recipe-stability", STABILISING)
-    found: dict[str, dict[str, list[float]]] = {}
-    for folder in run_folders(PUBLISHED):
-        own = table.filter(pl.col("identifier") == folder.name.rpartition("-")[2])
-        if own.is_empty():
-            continue
-        lines = [line for line in read_metrics(folder) if line["kind"] == "evaluation"]
-        held = [line["return_mean"] >= HELD for line in lines]
-        cells = found.setdefault(differences(own.row(0, named=True), base), {})
-        first = held.index(True) if any(held) else len(held)
-        if any(held):
-            cells.setdefault("first", []).append(lines[first]["step"])
-        cells.setdefault("later", []).append(len(held) - first)
-        cells.setdefault("fallen", []).append(held[first:].count(False))
-        ends = own.group_by("mass").agg(pl.col("return").mean()).sort("mass")
-        cells.setdefault("end", []).append(ends.filter(mass=1.0)["return"].item())
-        cells.setdefault("all", []).append(min(ends["return"].to_list()))
-    rows = []
-    for words in sorted(found, key=lambda words: (words != "nothing", words.count("="), words)):
-        cells = found[words]
-        solved, seeds = cells.get("first", []), len(cells["end"])
-        share = sum(cells["fallen"]) / sum(cells["later"]) if sum(cells["later"]) else None
-        row = [f"{len(solved)} of {seeds}", f"{mean(solved):,.0f}" if solved else "–"]
-        row.append("–" if share is None else f"{share:.0%}")
-        row += [f"{sum(x >= HELD for x in cells[name])} of {seeds}" for name in ("end", "all")]
-        rows.append([words, *row, listed(cells["end"])])
+    falls = over_seeds(runs.drop_nulls("falls"), ["task", "words"], ["falls"]).drop("seeds")
+    summary = runs.group_by("words").agg(
+        pl.col("first").mean(),
+        pl.col("end").sort_by(SEED),
+        seeds=pl.len(),
+        solved=pl.col("first").count(),
+        **{f"{name}_held": (pl.col(name) >= HELD).sum() for name in ("end", "worst")},
+    )
+    rows = [
+        [
+            row["words"],
+            f"{row['solved']} of {row['seeds']}",
+            f"{row['first']:,.0f}",
+            f"{row['falls']:.2f} ({max(0.0, row['falls_low']):.2f} to {row['falls_high']:.2f})",
+            *(f"{row[f'{name}_held']} of {row['seeds']}" for name in ("end", "worst")),
+            listed(row["end"]),
+        ]
+        for row in summary.join(falls, on="words").to_dicts()
+    ]
+    rows.sort(key=lambda row: (row[0] != "nothing", row[0].count("="), row[0]))
     header = ["what differs from `paper`", "solved", "first after steps", "falls after that"]
     return markdown([*header, "holds at the end", "also at × ½ and × 2", "return at the end"], rows)
+
+
+def stability_runs() -> pl.DataFrame:
+    """How the pendulum fared in each run of the study: by its own evaluations, and at the end."""
+    table = episodes("recipe-stability", ("preset", *STABILISING))
+    config = configure("InvertedPendulum-v5", agent="td3", preset="paper", delta=0.1)
+    base = {name: getattr(config, name) for name in STABILISING}
+    rows: list[dict[str, Any]] = []
+    for run in [] if table.is_empty() else table.partition_by("run"):
+        own = run.row(0, named=True)
+        words = "`preset = robust`" if own["preset"] == "robust" else differences(own, base)
+        lines = read_metrics(PUBLISHED / "runs" / own["run"])
+        held = {x["step"]: x["return_mean"] >= HELD for x in lines if x["kind"] == "evaluation"}
+        first = min((step for step, holds in held.items() if holds), default=None)
+        later = [] if first is None else [holds for step, holds in held.items() if step >= first]
+        ends = run.group_by("mass").agg(pl.col("return").mean())
+        rows.append(
+            {
+                **{"task": own["task"], SEED: own[SEED], "words": words},
+                **{"first": first, "falls": 1 - mean(later) if later else None},
+                "end": ends.filter(mass=1.0)["return"].item(),
+                "worst": ends["return"].min(),
+            }
+        )
+    return pl.DataFrame(rows)
 
 
 TABLES: Tables = {
