@@ -186,7 +186,7 @@ def test_every_study_that_ships_can_be_read() -> None:
     ours = {"reproduce-td3", *(f"reproduce-ddpg{part}" for part in parts)}
     ours |= {"smoke", "quickstart", "quickstart-search", "quickstart-fresh"}
     ours |= {"quickstart-small-steps"}
-    recipe = ("search", "finals", "finals-first", "results", "long", "ablation", "stability")
+    recipe = ("search", "finals", "finals-first", "results", "long", "ant", "ablation", "stability")
     ours |= {"sets-2d", *(f"recipe-{part}" for part in recipe)}
     assert set(named_studies()) == {*ours, *papers, *searches}
     for name in named_studies():
