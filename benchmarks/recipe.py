@@ -14,6 +14,7 @@
 ``published``            its mean over masses beside the authors', also after as many steps.
 ``recent``               its nominal return beside recent off-policy methods', at as many steps
                          and at others.
+``ant``                  the preset on Ant, and with some changes.
 ``ablation``             the preset without each part, with others, with other chains.
 ``stability``            how often a policy that had solved the pendulum falls again, over seeds.
 
@@ -63,6 +64,12 @@ ABLATED = (
     *("critic_weight_decay", "scale_rewards", "alone_episodes", "inner_max"),
 )
 """What the ablation varies."""
+
+TRIED_ON_ANT = (
+    *("eta", "critic_learning_rate", "random_steps", "update_after"),
+    *("normalise_observations", "scale_rewards"),
+)
+"""What the study of Ant varies."""
 
 STABILISING = (
     *("learning_rate_decay", "output", "rms_epsilon", "rms_bias_correction"),
@@ -298,14 +305,14 @@ def returns_at(task: str, step: int) -> list[float]:
     return [line["return_mean"] for line in at_step]
 
 
-def ablation_table() -> str:
-    """What each part of the preset is worth."""
-    table = episodes("recipe-ablation", ABLATED)
+def departures_table(study: str, settings: tuple[str, ...]) -> str:
+    """What configurations that depart from the preset in a few settings are worth."""
+    table = episodes(study, settings)
     if table.is_empty():
         return NOTHING
     config = configure("HalfCheetah-v5", agent="td3", preset="robust", delta=0.1)
-    base = {name: getattr(config, name) for name in ABLATED}
-    runs = nominal_returns(table, [*ABLATED, "task", SEED]).sort("task", SEED)
+    base = {name: getattr(config, name) for name in settings}
+    runs = nominal_returns(table, [*settings, "task", SEED]).sort("task", SEED)
     tasks = runs["task"].unique().sort().to_list()
     found: dict[str, dict[str, list[float]]] = {}
     for row in runs.to_dicts():
@@ -385,7 +392,8 @@ TABLES: Tables = {
     "results": results_table,
     "published": published_table,
     "recent": recent_table,
-    "ablation": ablation_table,
+    "ant": lambda: departures_table("recipe-ant", TRIED_ON_ANT),
+    "ablation": lambda: departures_table("recipe-ablation", ABLATED),
     "stability": stability_table,
 }
 
