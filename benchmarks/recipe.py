@@ -66,7 +66,7 @@ ABLATED = (
 """What the ablation varies."""
 
 TRIED_ON_ANT = (
-    *("eta", "critic_learning_rate", "random_steps", "update_after"),
+    *("steps", "eta", "critic_learning_rate", "random_steps", "update_after"),
     *("normalise_observations", "scale_rewards"),
 )
 """What the study of Ant varies."""
@@ -310,7 +310,7 @@ def departures_table(study: str, settings: tuple[str, ...]) -> str:
     table = episodes(study, settings)
     if table.is_empty():
         return NOTHING
-    config = configure("HalfCheetah-v5", agent="td3", preset="robust", delta=0.1)
+    config = configure("HalfCheetah-v5", agent="td3", preset="robust", delta=0.1, steps=100_000)
     base = {name: getattr(config, name) for name in settings}
     runs = nominal_returns(table, [*settings, "task", SEED]).sort("task", SEED)
     tasks = runs["task"].unique().sort().to_list()

@@ -58,3 +58,13 @@ def test_the_preset_is_what_won_the_search(script: dict[str, Any]) -> None:
     for task in table["task"].unique():
         config = configure(task, agent="td3", preset="robust")
         assert {name: getattr(config, name) for name in fields} == {n: best[n] for n in fields}
+
+
+def test_the_preset_on_ant_is_what_did_best_there(script: dict[str, Any]) -> None:
+    fields = script["TRIED_ON_ANT"]
+    table = results(script["PUBLISHED"], study="recipe-ant", settings=fields)
+    tried = table.filter(steps=100_000).group_by(fields).agg(pl.col("return").mean(), pl.len())
+    assert tried["len"].to_list() == [2 * 20] * 8  # seeds, episodes
+    best = tried.sort("return").row(-1, named=True)
+    config = configure("Ant-v5", agent="td3", preset="robust", steps=100_000)
+    assert {name: getattr(config, name) for name in fields} == {name: best[name] for name in fields}
