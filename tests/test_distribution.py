@@ -50,4 +50,4 @@ def test_the_sdist_is_lean_and_whole(built: Path) -> None:
     assert {"README.md", "LICENSE", "CITATION.cff", "pyproject.toml", "mkdocs.yml"} <= names
     assert {"requirements.lock", "tests/conftest.py", "benchmarks/toy_optimum.py"} <= names
     assert not [name for name in names if name.startswith("results/") or name.endswith(".png")]
-    assert sdist.stat().st_size < 2_000_000  # the zoo is a third of a megabyte at most
+    assert sdist.stat().st_size < 2_400_000  # of which the zoo may have a million
