@@ -5,7 +5,8 @@
 Of each run: configuration, policy, evaluation table, and metrics thinned to a training line every
 ``--every`` steps. ``finished.json`` is written anew, with the digests of these files. The result
 is a study folder: ``mixedne study --out``, ``mixedne.results`` and ``mixedne report`` read it as it
-is, and count its runs as finished. Runs that are there already are left alone.
+is, and count its runs as finished. Runs that are there already, whole and with as many evaluations,
+are left alone.
 """
 
 import argparse
@@ -43,7 +44,9 @@ def publish(source: Path, out: Path, every: int) -> int:
         made, there = read_finished(run), read_finished(published.runs / run.name)
         if made is None or made.damaged or not made.evaluations:
             continue
-        if there is None or not there.evaluations.issuperset(made.evaluations):
+        if there is None or there.damaged or not there.evaluations >= made.evaluations:
+            if there and not there.evaluations <= made.evaluations:
+                raise ValueError(f"the published {run.name} has evaluations that {run} lacks")
             with new_folder(published.runs / run.name, mark=FINISHED, overwrite=True) as folder:
                 copy_run(run, folder, every)
             copied += 1

@@ -135,6 +135,9 @@ def test_a_search_chooses_reports_and_is_not_done_twice(
     reported = results(out, study="mine-reported", settings=["sigma"])
     assert set(reported["train_seed"]) == {1}
     assert set(reported["sigma"]) == {chosen["chosen"]["sigma"]}
+    plan = run_study(laboratory, study, out, "--dry-run", "--reference-costs", "--json")
+    planned = json.loads(plan.stdout)
+    assert (planned["finished"], planned["left"]["runs"]) == (3, 0)
     again = run_study(laboratory, study, out, "--json")
     assert again.returncode == 0
     document = json.loads(again.stdout)

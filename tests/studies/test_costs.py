@@ -31,6 +31,9 @@ def test_inner_updates_are_the_papers() -> None:
     chains = warmup_steps(1e-5, 15)(np.arange(1, updates + 1)).sum()
     assert inner_updates(run().fields) == chains
     assert chains > 4 * updates
+    assert inner_updates(run(inner_growth=0.0).fields) == updates
+    # Chains that have grown are not counted one by one.
+    assert inner_updates(run(steps=10**9).fields) > 14 * 10**8 // 2
 
 
 def test_the_benchmarks_figures_come_out() -> None:

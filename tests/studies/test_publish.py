@@ -8,7 +8,7 @@ import pytest
 
 from mixedne.evaluation.grids import Grid
 from mixedne.metrics import FILE, format_line, read_metrics
-from mixedne.studies.folder import StudyFolder, read_finished
+from mixedne.studies.folder import StudyFolder, mark_finished, read_finished
 from mixedne.studies.jobs import run_job
 from mixedne.studies.results import results
 from probes.studies import pretend_run
@@ -53,6 +53,26 @@ def test_published_runs_count_as_finished(source: StudyFolder, tmp_path: Path) -
     steps = [(line["kind"], line["step"]) for line in read_metrics(run)]
     assert steps == [("training", 40), ("evaluation", 50), ("training", 80)]
     assert results(out.path, study="mine").equals(results(source.path, study="mine"))
+
+
+def test_a_published_run_that_is_damaged_is_published_again(
+    source: StudyFolder, tmp_path: Path
+) -> None:
+    publish(source.path, tmp_path / "out", every=40)
+    [policy] = (tmp_path / "out").glob("runs/*/policy.safetensors")
+    whole = policy.read_bytes()
+    policy.write_bytes(whole[:-1])
+    assert publish(source.path, tmp_path / "out", every=40) == 1
+    assert policy.read_bytes() == whole
+
+
+def test_published_evaluations_are_not_lost(source: StudyFolder, tmp_path: Path) -> None:
+    publish(source.path, tmp_path / "out", every=40)
+    [run] = source.runs.glob("*-seed0-*")
+    [made] = (tmp_path / "out").glob("runs/*")
+    mark_finished(made, run.name.rpartition("-")[2], ["another"])
+    with pytest.raises(ValueError, match="has evaluations that"):
+        publish(source.path, tmp_path / "out", every=40)
 
 
 def test_a_plan_that_options_made_shorter_keeps_what_was_published(

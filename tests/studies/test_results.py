@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import mixedne
 from mixedne.errors import InvalidInputError
@@ -14,7 +15,7 @@ from mixedne.evaluation.grids import Grid
 from mixedne.evaluation.table import read_table, write_table
 from mixedne.metrics import format_line
 from mixedne.reports.inputs.collect import collect
-from mixedne.studies.folder import StudyFolder, mark_finished
+from mixedne.studies.folder import EVALUATION, StudyFolder, mark_finished
 from mixedne.studies.jobs import run_job
 from mixedne.studies.plan import PlannedRun
 from mixedne.studies.results import results, results_of, summarise
@@ -169,7 +170,7 @@ def test_nothing_yet_is_an_empty_table(tmp_path: Path) -> None:
     types = results(folder.path, settings=asked).schema
     kinds = [pl.Float64(), pl.Int64(), pl.Float64(), pl.List(pl.Int64())]
     assert [types[name] for name in ("eta", "steps", "clip_gradient", "hidden")] == kinds
-    assert summarise(table).height == 0
+    assert summarise(table, []).height == 0
     for wrong, message in ((tmp_path / "absent", "there is no folder"), (None, "at least one")):
         with pytest.raises(InvalidInputError, match=message):
             results(*([] if wrong is None else [wrong]))
@@ -185,13 +186,30 @@ def test_a_summary_averages_episodes_then_shifts_then_runs(
     made: tuple[StudyFolder, list[PlannedRun]],
 ) -> None:
     table = results(made[0].path).filter(pl.col("solver") == "gad")
-    [row] = summarise(table).to_dicts()
+    [row] = summarise(table, made[1]).to_dicts()
     means = [table.filter(mass=mass)["return"].mean() for mass in (0.5, 1.0)]
     assert row["runs"] == 1
     assert row["nominal"] == means[1]
     assert row["worst"] == min(float(str(mean)) for mean in means)
     assert row["settings"] == ""
     assert json.dumps(row)
+
+
+def test_a_summary_has_the_study_s_own_evaluations_of_runs_that_have_all_of_them(
+    made: tuple[StudyFolder, list[PlannedRun]], tmp_path: Path
+) -> None:
+    """Tables may hold other shifts, by hand or of another study, and may lack some."""
+    folder = StudyFolder(Path(shutil.copytree(made[0].path, tmp_path / "out")))
+    runs = [PlannedRun(run.fields, (MASSES,)) for run in made[1]]
+    before = summarise(results_of(runs, folder), runs)
+    assert before["runs"].to_list() == [1, 2]
+    path = folder.run_folder(runs[1])
+    mixedne.evaluate(path, mass=[0.1, 9.0], episodes=2, out=path / EVALUATION, join=True)
+    assert_frame_equal(summarise(results_of(runs, folder), runs), before)
+    lacking = results_of(runs, folder).filter(
+        pl.col("mass").eq(1.0) | pl.col("identifier").ne(runs[2].identifier)
+    )
+    assert summarise(lacking, runs)["solver"].to_list() == ["mixedne-ld"]
 
 
 def test_other_settings_have_a_row_of_their_own(tmp_path: Path) -> None:

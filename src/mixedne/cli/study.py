@@ -98,16 +98,19 @@ class Study:
         from mixedne.studies.results import expected_runs
         from mixedne.versions import cores
 
+        folder = None if self.out is None else StudyFolder(self.out)
         runs = expand(spec)
-        reported = expected_runs(spec, runs)
-        left = runs if self.out is None else StudyFolder(self.out).unfinished(runs)
+        reported = expected_runs(spec, runs, folder)
+        left = runs if folder is None else folder.unfinished(runs)
+        # Until the search is complete, nobody knows which runs will be reported.
+        later = reported if folder is None or left else folder.unfinished(reported)
         if self.reference_costs:
             costs = UnitCosts()
         else:
             note("measuring this machine for about fifteen seconds")
             costs = calibrate(sorted({run.fields["task"] for run in runs}))
-        whole, rest = effort([*runs, *reported], costs), effort([*left, *reported], costs)
-        workers, finished = self.workers or cores(), len(runs) - len(left)
+        whole, rest = effort([*runs, *reported], costs), effort([*left, *later], costs)
+        workers, finished = self.workers or cores(), whole.runs - rest.runs
         if self.json:
             document = {"study": spec.name, "runs": plan_json(runs), "finished": finished}
             document |= {"reported": len(reported), "total": whole._asdict()}
@@ -115,7 +118,7 @@ class Study:
             return
         study_tables.print_runs(spec, runs, reported)
         print(f"{whole.runs} runs, {finished} of them finished")
-        stages = 2 if left and reported else 1  # reported runs have to wait for the search
+        stages = 2 if left and later else 1  # reported runs have to wait for the search
         print(
             f"to do: {rest.runs} runs, {rest.steps:,} steps, {rest.inner_updates:,} inner updates, "
             f"{rest.episodes:,} episodes of evaluation, about {rest.seconds / 3600:.3g} "

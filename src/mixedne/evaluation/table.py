@@ -215,15 +215,22 @@ def has_evaluation(
     table: pl.DataFrame, policy: PolicyHandle, grid: Grid, parameters: Collection[str]
 ) -> bool:
     """Whether a table has all episodes of a policy's evaluation; ``parameters``: the task's."""
+    acting = policy.acting(stochastic=grid.stochastic)
+    own = table.filter(
+        pl.col("policy").eq_missing(policy.label), pl.col("acting").eq_missing(acting)
+    )
+    return evaluation_rows(own, grid, parameters).height >= grid.size * grid.episodes
+
+
+def evaluation_rows(table: pl.DataFrame, grid: Grid, parameters: Collection[str]) -> pl.DataFrame:
+    """The rows of a table that belong to an evaluation; ``parameters``: the task's."""
     axes = grid.columns
     if not {str(axis) for axis in axes}.issubset(table.columns):
-        return False
+        return table.clear()
     wanted = pl.DataFrame(
         [
             {
-                "policy": policy.label,
                 **world_columns(shift, axes, parameters),
-                "acting": policy.acting(stochastic=grid.stochastic),
                 "episode_seed": episode_seed(grid.seed, episode),
             }
             for shift in grid.shifts()
@@ -232,7 +239,7 @@ def has_evaluation(
         schema_overrides={str(axis): pl.Float64 for axis in axes},
     )
     plain = table.filter(is_nominal(table.columns, but=wanted.columns))
-    return wanted.join(plain, on=wanted.columns, how="anti", nulls_equal=True).is_empty()
+    return plain.join(wanted, on=wanted.columns, how="semi", nulls_equal=True)
 
 
 class ChunkStore:

@@ -152,7 +152,15 @@ def update_seconds(fields: Mapping[str, Any], task: Task, costs: UnitCosts) -> f
 @lru_cache
 def _chain_steps(updates: int, growth: float, maximum: int) -> int:
     """Σ K_t over ``updates`` outer steps."""
-    return int(warmup_steps(growth, maximum)(np.arange(1, updates + 1)).sum())
+    if not growth:
+        return updates
+    inner_steps, block, total = warmup_steps(growth, maximum), 2**20, 0
+    for done in range(0, updates, block):
+        chains = inner_steps(np.arange(done, min(done + block, updates)) + 1)
+        total += int(chains.sum())
+        if chains[-1] == maximum:  # and so are all later ones
+            return total + maximum * (updates - done - len(chains))
+    return total
 
 
 def _weights(sizes: Sequence[int]) -> int:

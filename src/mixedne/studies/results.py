@@ -36,7 +36,7 @@ from mixedne.evaluation.statistics import (
     over_shifts,
     shift_columns,
 )
-from mixedne.evaluation.table import SCHEMA, concat_tables
+from mixedne.evaluation.table import SCHEMA, concat_tables, evaluation_rows
 from mixedne.names import CHOICES
 from mixedne.shifts import is_nominal
 from mixedne.studies.folder import (
@@ -142,15 +142,17 @@ def run_folders(path: Path) -> Iterator[Path]:
             yield folder
 
 
-def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFrame:
+def summarise(table: pl.DataFrame, runs: Sequence[PlannedRun]) -> pl.DataFrame:
     """One row per task and method: return in the nominal world, mean over shifts, worst shift.
 
-    Episodes are averaged within a run and shift first, then shifts within a run, then runs. If the
-    study's ``runs`` of one method differ in a setting, there is one row per value.
+    Episodes are averaged within a run and shift first, then shifts within a run, then runs. Only
+    the ``runs``' own evaluations count, of runs that have all of them: their tables may hold other
+    shifts, and methods are compared on the same. If the runs of one method differ in a setting,
+    there is one row per value.
     """
     key = [*TASK, *METHOD, "settings", "acting"]
     words = pl.col("identifier").replace_strict(_settings(runs), default="", return_dtype=pl.String)
-    table = table.with_columns(settings=words)
+    table = _planned_rows(table, runs).with_columns(settings=words)
     shifts = [name for name in shift_columns(table.columns) if name not in key]
     scores = over_shifts(
         over_episodes(table, [*key, "identifier", *shifts]), [*key, "identifier"]
@@ -162,6 +164,22 @@ def summarise(table: pl.DataFrame, runs: Iterable[PlannedRun] = ()) -> pl.DataFr
     )
     values = pl.col("nominal", "mean", "worst").mean()
     return whole.group_by(key).agg(pl.len().alias("runs"), values).sort(key)
+
+
+def _planned_rows(table: pl.DataFrame, runs: Iterable[PlannedRun]) -> pl.DataFrame:
+    """The rows of these runs' own evaluations, of the runs that have all of them."""
+    alike: dict[Any, list[str]] = defaultdict(list)
+    for run in runs:
+        alike[run.fields["task"], run.evaluations].append(run.identifier)
+    key, parts = ["identifier", "acting"], [table.clear()]
+    for (task, grids), identifiers in alike.items():
+        own = table.filter(pl.col("identifier").is_in(identifiers))
+        found = [evaluation_rows(own, grid, resolve_task(task).axes) for grid in grids]
+        for grid, rows in zip(grids, found, strict=True):
+            made = rows.group_by(key).len().filter(len=grid.size * grid.episodes)
+            own = own.join(made, on=key, how="semi", nulls_equal=True)
+        parts += [rows.join(own, on=key, how="semi", nulls_equal=True) for rows in found]
+    return pl.concat(parts).unique(maintain_order=True)
 
 
 def _settings(runs: Iterable[PlannedRun]) -> dict[str, str]:
@@ -260,7 +278,18 @@ def reported_runs(study: Study, chosen: Iterable[Mapping[str, Any]]) -> list[Pla
     ]
 
 
-def expected_runs(study: Study, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """As many runs as will be reported, for estimates before the selection is known."""
+def expected_runs(
+    study: Study, runs: Sequence[PlannedRun], folder: StudyFolder | None = None
+) -> list[PlannedRun]:
+    """The runs that will be reported.
+
+    If the search in ``folder`` is complete, they are those selected; before, as many as there will
+    be, for estimates.
+    """
+    if study.search is None:
+        return []
+    if folder is not None and not folder.unfinished(runs):
+        choices = choose(study.search, runs, results_of(runs, folder))
+        return reported_runs(study, (choice.fields for choice in choices))
     first = {run.case: run.fields for run in reversed(runs)}
-    return [] if study.search is None else reported_runs(study, first.values())
+    return reported_runs(study, first.values())

@@ -284,7 +284,7 @@ def _seeds(name: str, value: Any) -> tuple[int, ...]:
         return tuple(range(value))
     seeds: tuple[int, ...] = _many(_integer)(name, value)
     check_number(name, seeds, at_least=0, at_most=MAX_SEED)
-    return seeds
+    return tuple(dict.fromkeys(seeds))
 
 
 def _overrides(name: str, value: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
