@@ -1,6 +1,7 @@
 """Model cards: the hub's metadata, and numbers that are those of the table."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import mixedne
 from mixedne import InvalidInputError
 from mixedne.cli.main import main
+from mixedne.evaluation.sweep import OtherTaskWarning
 from mixedne.files import write_json
 from mixedne.policies import save_policy
 from mixedne.reports.card import _plain
@@ -114,3 +116,22 @@ def test_only_numbers_of_the_policy_that_is_there(run: Path, tmp_path: Path) -> 
         mixedne.card(other)
     with pytest.raises(InvalidInputError, match=r"the card must end in \.md, not card\.txt"):
         mixedne.card(other, tmp_path / "card.txt")
+
+
+def test_a_card_has_the_worlds_of_the_policy_s_own_task(run: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(run, tmp_path / "run"))
+    table = folder / "evaluation.parquet"
+    with pytest.warns(OtherTaskWarning):
+        mixedne.evaluate(folder, PENDULUM[:-1] + "4", mass=[1, 4], episodes=2, out=table, join=True)
+    assert set(pl.read_parquet(table)["task"]) == {PENDULUM, "InvertedPendulum-v4"}
+    for name in ("alone", "both"):
+        (tmp_path / name).mkdir()
+    alone = mixedne.card(run, tmp_path / "alone" / "card.md")
+    both = mixedne.card(folder, tmp_path / "both" / "card.md")
+    assert both.mean_return == alone.mean_return
+    tables = [
+        [line for line in card.path.read_text().splitlines() if line.endswith("| 3 |")]
+        for card in (alone, both)
+    ]
+    assert tables[0] == tables[1] != []
+    assert len(alone.figures) == len(both.figures)

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.figures.sweeps import draw_sweeps
 from mixedne.reports.inputs.collect import collect
 from mixedne.shifts import Axis, is_nominal, shift_axes
+from mixedne.tasks import full_task_name
 
 TRAINING = ("agent", "solver", "formulation", "delta", "strength", "preset", "steps", "train_seed")
 """Columns of an evaluation table that describe the training in the card."""
@@ -80,7 +81,7 @@ def card(
         raise InvalidInputError(
             f"{folder} has no evaluation in the nominal world: evaluate it there, too"
         )
-    figures = {path.with_name(name): figure for name, figure in _draw(folder)}
+    figures = {path.with_name(name): figure for name, figure in _draw(folder, handle)}
     for file in figures:
         check_new_file(file, "the figure", ".png", overwrite=overwrite)
     text = "\n".join([*_metadata(handle, nominal), *_text(handle, points, nominal, figures)])
@@ -92,23 +93,25 @@ def card(
 
 
 def _points(folder: Path, handle: PolicyHandle) -> pl.DataFrame:
-    """One row per world in which the policy was evaluated, without rows of other policies."""
+    """One row per world of its task in which the policy was evaluated, and it alone."""
     path = folder / "evaluation.parquet"
     if not path.is_file():
         raise InvalidInputError(f"{folder} is not evaluated yet: evaluate it first")
     table = read_table(path).filter(pl.col("policy") == handle.label)
     if table.is_empty():
         raise InvalidInputError(f"{path} is of another policy: evaluate {folder} again")
+    table = table.filter(task=full_task_name(str(handle.task)))
     for column in ("acting", "mass_mode"):  # of several, the first
-        table = table.filter(pl.col(column) == table[column][0])
+        table = table.filter(pl.col(column) == table[column].first())
     axes = shift_columns(table.columns)
     return over_episodes(table, axes).sort(axes)
 
 
-def _draw(folder: Path) -> Iterator[tuple[str, Any]]:
-    """The figures of the policy's sweeps, with the names of their files."""
+def _draw(folder: Path, handle: PolicyHandle) -> Iterator[tuple[str, Any]]:
+    """The figures of the policy's sweeps on its task, with the names of their files."""
     found = collect([folder / "evaluation.parquet"])
-    for number, (_, figure) in enumerate(draw_sweeps(found, "mean"), 1):
+    sweeps = found.sweeps.filter(task=full_task_name(str(handle.task)))
+    for number, (_, figure) in enumerate(draw_sweeps(replace(found, sweeps=sweeps), "mean"), 1):
         yield f"robustness-{number}.png", figure
 
 

@@ -21,8 +21,9 @@ KNOWN = {
 
 
 def run(seed: int, mean: float, **more: Any) -> dict[str, Any]:
-    """A row of a run: what it returns under a shift."""
-    return {**KNOWN, "identity": f"{more.get('label')} {seed}", "mean": mean + seed, **more}
+    """A row of a run: what it returns under a shift; 100 without one, or 50."""
+    own = {"identity": f"{more.get('label')} {seed}", "mean": mean + seed}
+    return {**KNOWN, **own, "nominal": (50.0 if "label" in more else 100.0) + seed, **more}
 
 
 def runs() -> pl.DataFrame:

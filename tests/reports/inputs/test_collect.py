@@ -245,6 +245,38 @@ def test_models_of_one_algorithm_are_no_seeds_of_a_method(tmp_path: Path) -> Non
     assert set(sweeps["seeds"]) == {1}
 
 
+def test_callables_of_two_files_are_not_one_policy(tmp_path: Path) -> None:
+    for number, name in enumerate(("first", "second")):
+        table = pretend_table("<lambda>", {}, SWEEP, noise_seed=number)
+        unknown = [pl.lit(None, pl.String).alias(column) for column in ("policy", "acting")]
+        write_table(table.with_columns(unknown), tmp_path / f"{name}.parquet")
+    report = collect([tmp_path])
+    assert set(report.sweeps["label"]) == {"<lambda> (first)", "<lambda> (second)"}
+    assert report.counts["runs"] == 2
+
+
+def test_an_attack_is_compared_with_episodes_of_its_own_table(tmp_path: Path) -> None:
+    """They start alike; and of two attacks of one kind the stronger counts."""
+    none: dict[str, float] = {"attack[action]": 0.0, "attack[action at random]": 0.0}
+    for number, (name, mean) in enumerate((("a-weak", 300.0), ("b-strong", 200.0))):
+        table = pretend_table("run", {"agent": "ddpg"}, [{}], noise_seed=number)
+        attacked = table.with_columns(pl.lit(mean).alias("return"))
+        worlds = {axis: {**none, axis: 0.1} for axis in none}
+        rows = [table.with_columns(**none)]
+        rows += [attacked.with_columns(**world) for world in worlds.values()]
+        write_table(pl.concat(rows), tmp_path / f"{name}.parquet")
+    [row] = collect([tmp_path]).attacks.to_dicts()
+    assert row["attacker"] == 200.0
+    assert row["none"] == pytest.approx(table["return"].mean())
+
+
+def test_only_runs_with_a_sweep_are_said_to_lack_shifts(tmp_path: Path) -> None:
+    pretend_evaluated(tmp_path / "swept", SWEEP, seed=0)
+    pretend_evaluated(tmp_path / "nominal", shifts(mass=(1.0,)), seed=1)
+    report = collect([tmp_path])
+    assert not any("lack shifts" in said for said in report.missing)
+
+
 def test_two_runs_that_claim_one_seed_of_a_method(tmp_path: Path) -> None:
     provenance = {"agent": "ddpg", "solver": "gad", "delta": 0.1, "train_seed": 0}
     for name in ("one", "other"):

@@ -8,12 +8,11 @@ strongest attacker of the policy itself, ``attack[force torso at random]`` is th
 import polars as pl
 
 from mixedne.evaluation import statistics
+from mixedne.reports.inputs.numbers import AT_RANDOM
 from mixedne.reports.style import method_words
 from mixedne.reports.tables import ATTACKS
 from mixedne.shifts import is_nominal, shift_axes
 from mixedne.shifts.registry import ATTACK
-
-AT_RANDOM = " at random"
 
 WHO = ("none", "random", "attacker")
 
@@ -30,9 +29,12 @@ def attack_returns(runs: pl.DataFrame) -> pl.DataFrame:
     if not any(part.height for part in parts):
         return pl.DataFrame(schema=ATTACKS)
     found = pl.concat(part for part in parts if part.height)
-    whole = found.pivot("who", index=[*_RUN, "attack", "strength"], values="mean")
-    nominal = tested.filter(is_nominal(tested.columns)).select(*_RUN, pl.col("mean").alias("none"))
-    whole = whole.join(nominal, on=_RUN, how="left", nulls_equal=True, maintain_order="left")
+    place = [*_RUN, "attack", "strength"]
+    whole = found.pivot("who", index=place, values="mean")
+    own = found.sort(pl.col("who") == "random", maintain_order=True).unique(place, keep="first")
+    whole = whole.join(
+        own.select(*place, "none"), on=place, how="left", nulls_equal=True, maintain_order="left"
+    )
     absent = [pl.lit(None, pl.Float64).alias(name) for name in WHO if name not in whole.columns]
     whole = whole.with_columns(absent)
     means = statistics.over_seeds(whole, [*_METHOD, "attack", "strength"], WHO)
@@ -51,4 +53,5 @@ def _under(runs: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
         pl.lit("random" if random else "attacker").alias("who"),
         pl.col(column).cast(pl.Float64).alias("strength"),
         pl.col("mean").cast(pl.Float64),
+        pl.col("nominal").cast(pl.Float64).alias("none"),
     )

@@ -120,7 +120,7 @@ def labels(configs: Mapping[str, Config]) -> dict[str, str]:
     times = Counter(found[key] for key in others)
     for key in others:
         if times[found[key]] > 1:
-            found[key] += f" ({str(configs[key].get('policy'))[:8]})"
+            found[key] += f" ({configs[key].get('policy')})"
     return found
 
 

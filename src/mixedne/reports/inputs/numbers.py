@@ -8,6 +8,7 @@ is, and summarises over the shifts that most runs of a task and agent have.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,11 +22,15 @@ from mixedne.reports.inputs.files import NO_EPISODES, Inputs, read_evaluation
 from mixedne.reports.style import list_words
 from mixedne.reports.tables import BAND_SEEDS, MAPS, METHOD, STATISTICS, SUMMARY, SWEEP_RUNS, SWEEPS
 from mixedne.shifts import Axis, is_nominal, shift_axes
+from mixedne.shifts.registry import ATTACK
 
 GROUP = ("task", "agent", "axis", "acting", "mass_mode")
 """Runs are compared within groups of these columns, on the same shifts."""
 
 BASELINE = "gad"
+
+AT_RANDOM = " at random"
+"""The end of the name of an attack whose attacker is not trained."""
 
 _NAMES = {f"{name}_return": name for name in STATISTICS}  # theirs in evaluation.statistics
 
@@ -47,14 +52,21 @@ def read_runs(inputs: Inputs) -> pl.DataFrame:
         tables.append(_means(table).with_columns(identity=pl.lit(identity)))
     for path in inputs.tables:
         means = _means(read_evaluation(path, inputs))
-        tables.append(means.with_columns(_identities(means, identities, inputs)))
+        tables.append(means.with_columns(_identities(means, identities, inputs, path)))
     none = _means(NO_EPISODES).with_columns(identity=pl.lit(None, pl.String))
     first = pl.col("policy").first().over("identity")
     said = "The same run lies there with different policies: the first is taken, not {}."
     runs = pl.concat([*tables, none], how="diagonal")
     runs = statistics.fill_nominal(_keep(runs, pl.col("policy").eq_missing(first), inputs, said))
     place = ["identity", *statistics.TASK, *statistics.shift_columns(runs.columns)]
-    runs = runs.unique(place, keep="first", maintain_order=True)
+    elsewhere = (
+        pl.col("nominal").drop_nulls().first().over("identity", "task", "mass_mode", "acting")
+    )
+    runs = runs.with_columns(pl.col("nominal").fill_null(elsewhere))
+    strongest = pl.when(is_attacked(runs.columns)).then("mean")  # of several attacks of one kind
+    runs = runs.sort(strongest, maintain_order=True).unique(
+        place, keep="first", maintain_order=True
+    )
     named = labels(inputs, runs)
     words = pl.Series("label", [named[each] for each in runs["identity"]], pl.String)
     # Seeds are repetitions: of several runs of one method with the same seed, the first counts.
@@ -69,20 +81,48 @@ def labels(inputs: Inputs, runs: pl.DataFrame) -> dict[str, str]:
     """A label for every run, by identity: those with a folder, and those only in tables."""
     configs = {methods.identity(config): config for config in inputs.reported.values()}
     for row in runs.unique("identity", maintain_order=True).iter_rows(named=True):
-        known = {name: row[name] for name in (*CHOICES, "run", "policy", "steps")}
-        configs.setdefault(row["identity"], known)
+        known = {name: row[name] for name in (*CHOICES, "run", "steps")}
+        told_apart = row["policy"][:8] if row["policy"] else Path(row["identity"]).stem
+        configs.setdefault(row["identity"], {**known, "policy": told_apart})
     return methods.labels(configs)
 
 
 def _means(table: pl.DataFrame) -> pl.DataFrame:
-    key = ["run", "policy", *statistics.TASK, *PROVENANCE, *statistics.shift_columns(table.columns)]
+    """One row per policy and shift of a table.
+
+    ``nominal`` is the same policy's mean in the nominal world: an attack is compared with episodes
+    of its own table, which start alike.
+    """
+    policy = ["run", "policy", *statistics.TASK, *PROVENANCE]
+    how = [name for name in ("mass_mode", "acting") if name in table.columns]
+    key = [*policy, *statistics.shift_columns(table.columns)]
     means = statistics.over_episodes(table, key, pl.col("versions").first())
     counts = means.rename({**_NAMES, "invalid_episodes": "invalid"})
-    return counts.select(*key, "versions", "episodes", "invalid", *STATISTICS)
+    plain = counts.filter(is_nominal(counts.columns)).unique([*policy, *how], maintain_order=True)
+    counts = counts.join(
+        plain.select(*policy, *how, nominal="mean"),
+        on=[*policy, *how],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return counts.select(*key, "versions", "episodes", "invalid", *STATISTICS, "nominal")
 
 
-def _identities(means: pl.DataFrame, identities: Mapping[str, str], inputs: Inputs) -> pl.Series:
-    """The run of each row of a table, identified by its policy, or by the name of its folder."""
+def is_attacked(columns: Sequence[str]) -> pl.Expr:
+    """Whether a row is of a trained attacker, not a random one."""
+    attacks = [axis for axis in shift_axes(columns) if axis.parameter == ATTACK]
+    trained = [axis for axis in attacks if not str(axis.target).endswith(AT_RANDOM)]
+    return pl.any_horizontal(pl.lit(False), *(pl.col(str(axis)) > 0 for axis in trained))
+
+
+def _identities(
+    means: pl.DataFrame, identities: Mapping[str, str], inputs: Inputs, path: Path
+) -> pl.Series:
+    """The run of each row of a table, identified by its policy, or by the name of its folder.
+
+    A callable has no fingerprint: those of two files count as two.
+    """
     times = Counter(folder.name for folder in inputs.runs)
     configs = {it.name: config for it, config in inputs.runs.items() if times[it.name] == 1}
 
@@ -93,7 +133,7 @@ def _identities(means: pl.DataFrame, identities: Mapping[str, str], inputs: Inpu
         alike = all(config.get(name) == row[name] for name in ("agent", "solver", "delta"))
         if config and alike and config.get("seed") == row["train_seed"]:
             return methods.identity(config)
-        return f"{row['run']}/{row['policy']}"
+        return f"{row['run']}/{row['policy'] or path}"
 
     return pl.Series("identity", map(identity, means.iter_rows(named=True)), pl.String)
 
@@ -221,6 +261,7 @@ def common_shifts(rows: pl.DataFrame) -> pl.DataFrame:
 def not_summed_up(runs: pl.DataFrame) -> Iterator[tuple[str, str, list[str]]]:
     """Task, axis, and the runs that the summary leaves out because they lack some shifts."""
     rows = _all_sweeps(runs)
+    rows = rows.filter(pl.col("x").n_unique().over(_RUN) > 1)  # a single value is no sweep
     left = rows.join(common_shifts(rows), on=_RUN, how="anti", nulls_equal=True)
     for (task, axis), own in left.group_by("task", "axis", maintain_order=True):
         yield str(task), str(axis), own["run"].to_list()

@@ -37,7 +37,8 @@ def set_scores(runs: pl.DataFrame) -> pl.DataFrame:
 
     It includes runs that act by their mean, with the mass mode ``reference``, as the sets intend.
     """
-    tested = runs.filter(acting="mean", mass_mode="reference")
+    own = pl.col("acting").fill_null("mean") == "mean"  # for callables it is not known
+    tested = runs.filter(own, mass_mode="reference")
     rows = [
         row
         for (task,) in tested.select("task").unique(maintain_order=True).iter_rows()
