@@ -166,7 +166,7 @@ def idle_table() -> str:
     )
     for (task, agent, solver, steps), part in runs.sort(key).group_by(key, maintain_order=True):
         full, share = (part[column] for column in ("full", "share"))
-        counts = (share > 1.1 * full).sum(), (share < 0.9 * full).sum()
+        counts = (((full - share) * sign > 0.1 * full.abs()).sum() for sign in (-1, 1))
         means = [number(x, x) for x in (mean(full), mean(share))]
         words = f"{str(agent).upper()}, {SOLVERS[str(solver)]}, {steps:,} steps"
         rows.append([str(task), words, str(len(part)), *means, *map(str, counts)])
@@ -370,7 +370,7 @@ def stability_runs() -> pl.DataFrame:
         lines = read_metrics(PUBLISHED / "runs" / own["run"])
         held = {x["step"]: x["return_mean"] >= HELD for x in lines if x["kind"] == "evaluation"}
         first = min((step for step, holds in held.items() if holds), default=None)
-        later = [] if first is None else [holds for step, holds in held.items() if step >= first]
+        later = [] if first is None else [holds for step, holds in held.items() if step > first]
         ends = run.group_by("mass").agg(pl.col("return").mean())
         rows.append(
             {

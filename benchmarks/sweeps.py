@@ -46,6 +46,8 @@ def map_scores(table: pl.DataFrame, axes: Sequence[str], key: Sequence[str]) -> 
 
 def run_scores(table: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """A row per run: ``nominal``, ``AXIS_worst_return`` and ``AXIS_mean_return``, by ``key``."""
+    if table.select(key).n_unique() != table["identifier"].n_unique():
+        raise ValueError(f"{key} do not tell the runs of the table apart")
     whole = nominal_returns(table, key).select(*key, nominal="mean_return")
     for axis in ("mass", "friction"):
         named = {f"{axis}_{name}": name for name in MEASURES[:2]}
