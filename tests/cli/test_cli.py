@@ -70,6 +70,31 @@ def test_saddle_writes_figures_and_tables(
     assert (out / "config.json").stat().st_mtime_ns != before
 
 
+def test_saddle_overwrites_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert main(["saddle", "--steps", "1", "--out", str(tmp_path), "--overwrite"]) == 2
+    assert "holds other things" in capsys.readouterr().err
+    assert (tmp_path / "config.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(
+            ["--steps", "9" * 20],
+            ["--inner-steps", "9" * 20],
+            ["--steps", "1000000", "--seeds", "101"],
+        ),
+        ["--seeds", "1000000"],
+    ],
+)
+def test_case_studies_that_no_machine_holds_are_refused(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["saddle", *wrong]) == 2
+    assert "must be at most" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_saddle_with_the_authors_settings(
     capsys: pytest.CaptureFixture[str], tmp_path: Path

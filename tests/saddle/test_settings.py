@@ -69,7 +69,9 @@ def test_the_authors_random_starts_are_what_their_seeds_draw(
     assert STARTS["authors"][objective][start] == point
 
 
-@pytest.mark.parametrize("text", ["2.1,0", "0,-3", "nan,0", "inf,0", "1", "1,2,3", "a,b", ""])
+@pytest.mark.parametrize(
+    "text", ["2.1,0", "0,-3", "nan,0", "1,nan", "inf,0", "1", "1,2,3", "a,b", ""]
+)
 def test_a_bad_start_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="start must"):
         parse_start(text, STARTS["paper"]["x2y2"])

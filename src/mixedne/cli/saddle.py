@@ -27,8 +27,11 @@ from mixedne.versions import versions
 if TYPE_CHECKING:
     import polars as pl
 
-MARK = "config.json"
-"""A file that identifies an output folder of this command."""
+MARK = "paths.parquet"
+"""A file that identifies an output folder of this command: no run has it."""
+
+MAX_STEPS = 10**8
+"""Maximum number of outer steps of all seeds of a case, whose paths are kept in memory."""
 
 SUMMARY = {
     "off θω = ½": ("escaped", 0),
@@ -92,6 +95,9 @@ class Saddle:
         check_number("seeds", self.seeds, at_least=1, at_most=10**6)
         check_number("first_seed", self.first_seed, at_least=0, at_most=2**32 - 1)
         cases = self.cases()
+        for case in cases:
+            total = self.seeds * case.settings.steps
+            check_number("seeds × steps", total, at_most=MAX_STEPS)
         if self.out is None:
             results, _ = self.compute(cases)
         else:
@@ -161,7 +167,7 @@ class Saddle:
             ],
             "versions": versions("jax", "optax", "numpy"),
         }
-        with write_beside(folder / MARK) as temporary:
+        with write_beside(folder / "config.json") as temporary:
             temporary.write_text(json.dumps(config, indent=2) + "\n")
 
 
@@ -208,7 +214,7 @@ class Theorems:
 
     def run(self) -> None:
         """Run the checks and print their results."""
-        check_number("samples", self.samples, at_least=2)
+        check_number("samples", self.samples, at_least=2, at_most=10**8)
         from mixedne.saddle.theorems import check_claims
 
         checks = check_claims(self.samples)

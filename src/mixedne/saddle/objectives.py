@@ -26,6 +26,9 @@ Point: TypeAlias = tuple[float, float]
 BOX = 2.0
 """Both numbers are in [−BOX, BOX]."""
 
+MAX_STEPS = 10**6
+"""Maximum number of outer steps, and of inner steps of one of them."""
+
 CURVE = 0.5
 """With a bilinear term, all points with θω = CURVE are stationary, but they are not equilibria."""
 
@@ -169,10 +172,10 @@ class Settings:
     """Whether the adversary of GAD steps against the agent's new iterate instead of its old one."""
 
     def __post_init__(self) -> None:
-        check_number("steps", self.steps, at_least=1)
+        check_number("steps", self.steps, at_least=1, at_most=MAX_STEPS)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("noise_scale", self.noise_scale, at_least=0)
-        check_number("inner_steps", self.inner_steps, at_least=1)
+        check_number("inner_steps", self.inner_steps, at_least=1, at_most=MAX_STEPS)
         check_number("damping", self.damping, above=0, at_most=1)
         check_choice("inner", self.inner, INNER_CHAINS)
 
@@ -250,7 +253,7 @@ def parse_start(text: str, named: Mapping[str, Point]) -> Point:
         raise InvalidInputError(
             f"start must be far, near, both or two numbers as in --start=-0.2,-0.6, not {text!r}"
         ) from None
-    if not max(abs(theta), abs(omega)) <= BOX:
+    if not (abs(theta) <= BOX and abs(omega) <= BOX):  # nor is nan
         raise InvalidInputError(
             f"start must lie in the box [-{BOX:g}, {BOX:g}]², not at ({theta:g}, {omega:g})"
         )
