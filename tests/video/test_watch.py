@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 import polars as pl
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 import mixedne
 from mixedne import InvalidInputError
@@ -26,7 +26,7 @@ from mixedne.video import renderer
 from mixedne.video.captions import FIELDS, caption_text, read_caption
 from mixedne.video.renderer import Renderer
 from mixedne.video.watch import Video, how_trained, watch
-from mixedne.video.writer import TextOverlay, VideoFile
+from mixedne.video.writer import ImageFile, TextOverlay, VideoFile
 from probes.pictures import decode, skip_without_gl
 from probes.policies import random_policy
 
@@ -103,6 +103,18 @@ def test_a_film_may_be_an_image(suffix: str, tmp_path: Path) -> None:
         assert (film.frames, image.info["loop"]) == (film.row["length"] + 1, 0)
         left, right = (np.asarray(image.convert("RGB"))[:, x : x + 160] for x in (0, 160))
     assert np.abs(left[STRIP:].astype(int) - right[STRIP:]).mean() < 8
+
+
+@pytest.mark.without_gl
+def test_a_gif_has_its_own_speed(tmp_path: Path) -> None:
+    """It has hundredths of a second: of 30 pictures a second some are shown for four."""
+    file = ImageFile(tmp_path / "a.gif", (64, 64), 30)
+    for level in range(91):
+        file.add(np.full((64, 64, 3), 2 * level, np.uint8))
+    file.finish("", "")
+    with Image.open(tmp_path / "a.gif") as image:
+        times = [picture.copy().info["duration"] for picture in ImageSequence.Iterator(image)]
+    assert (sum(times[:-1]), times[-1]) == (3000, 1000)
 
 
 @pytest.mark.without_gl
@@ -365,6 +377,7 @@ def test_an_interrupted_film_leaves_nothing(
         ({"size": (2, 2)}, "size must be from 64 to 4096"),
         ({"size": 640}, "size must be a width and a height"),
         ({"fps": 0}, "fps must be at least 1"),
+        ({"out": "a.gif", "fps": 60}, "fps of a GIF must be at most 50"),
         ({"speed": 0}, "speed must be at least 0.01"),
         ({"seconds": 0}, "seconds must be above 0"),
         ({"seconds": float("nan")}, "seconds must be finite"),

@@ -170,6 +170,8 @@ def watch(
     layout = Layout.of(len(handles), grid.size, size)
     _check_tasks(handles)
     found = find_task(handles, None if task is None else task_id(task), grid)
+    if path.suffix == ".gif" and fps is not None:  # viewers slow down shorter pictures
+        check_number("fps of a GIF", fps, at_most=50)
     pace = _Pace.of(found, fps, speed, seconds, limit=25 if path.suffix in IMAGES else None)
     cases = [Case(i, shift, number) for i in range(len(handles)) for shift in grid.shifts()]
     with ExitStack() as stack:

@@ -9,6 +9,7 @@ import functools
 import io
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 import av
@@ -82,7 +83,7 @@ class ImageFile:
     def __init__(self, path: Path, size: tuple[int, int], frames_per_second: int) -> None:
         """``size`` is (width, height)."""
         self._path, self._pictures = path, list[Image.Image]()
-        self._milliseconds = round(1000 / frames_per_second)
+        self._frames_per_second = frames_per_second
 
     @property
     def frames(self) -> int:
@@ -99,8 +100,13 @@ class ImageFile:
     def finish(self, title: str, comment: str) -> None:
         """Write the file."""
         first, *others = self._pictures
+        unit = 10 if self._path.suffix == ".gif" else 1  # of what the file can say
+        starts = [
+            unit * round(1000 * number / self._frames_per_second / unit)
+            for number in range(len(self._pictures))
+        ]
         # The last picture is shown for a second before the loop restarts.
-        milliseconds = [self._milliseconds] * len(others) + [1000]
+        milliseconds = [*(end - start for start, end in pairwise(starts)), 1000]
         first.save(
             self._path,
             save_all=True,
