@@ -18,7 +18,7 @@ from mixedne.evaluation.sweep import NoEffectWarning, evaluate
 from mixedne.exports import export
 from mixedne.files import digest, write_json
 from mixedne.policies import HEADS, Policy, save_policy
-from mixedne.zoo import zoo_entry
+from mixedne.zoo import zoo, zoo_entry
 from probes.policies import random_policy
 
 onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make extras")
@@ -140,14 +140,20 @@ def test_a_policy_of_the_zoo_has_a_digest_too(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
+def test_every_policy_of_the_zoo_can_be_exported(tmp_path: Path) -> None:
+    for name in zoo():
+        export(f"zoo:{name}", tmp_path / f"{name}.onnx")
+
+
 def test_the_same_policy_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     one, other = (export(run, tmp_path / f"{name}.onnx").path for name in "ab")
     assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_policy_that_rounding_changes_is_refused(tmp_path: Path) -> None:
-    policy = random_policy("HalfCheetah-v5", hidden=(64,), activation="relu", scale=8)
-    with pytest.raises(InvalidInputError, match=r"differ by .* of their range, more than 1e-05"):
+    policy = random_policy("HalfCheetah-v5", hidden=(64,), activation="relu", scale=80)
+    with pytest.raises(InvalidInputError, match=r"differ by .* of their range, more than 0.0001"):
         export(policy, tmp_path / "policy.onnx")
     assert not list(tmp_path.iterdir())
 
@@ -179,7 +185,7 @@ def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     said = json.loads(capsys.readouterr().out)
     assert said["file"] == str(out)
     assert (said["observations"], said["task"]) == (10_000, PENDULUM)
-    assert 0 <= said["largest_difference"] < said["tolerance"] == 1e-5
+    assert 0 <= said["largest_difference"] < said["tolerance"] == 1e-4
     assert said["policy_sha256"] == digest(run / "policy.safetensors")
 
     # The exported file is measured like the run.

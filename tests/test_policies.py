@@ -254,6 +254,13 @@ def test_tensors_that_are_not_floats_are_refused() -> None:
         Policy(normalised.spec, scaled)
 
 
+def test_a_file_is_no_other_policy_than_its_own(tmp_path: Path) -> None:
+    save_policy(tmp_path, make(0))
+    for one in (tmp_path / "policy.json", "zoo:hopper-td3-gad"):
+        with pytest.raises(InvalidInputError, match="is a single policy and has no adversary"):
+            load_policy(one, "adversary")
+
+
 def test_names_with_dots_are_told_apart(tmp_path: Path) -> None:
     for name, seed in (("best", 1), ("best.1000", 2)):
         save_policy(tmp_path, make(seed), name=name)

@@ -94,6 +94,8 @@ def check_number(
         raise InvalidInputError(f"{name} is too large") from None
     except TypeError:  # a tracer, or a callable schedule
         return
+    except ValueError:
+        raise InvalidInputError(f"{name} must be a number, not {value!r}") from None
     rules = [
         (math.isfinite(numbers) if single else np.isfinite(numbers), "finite"),
         (at_least is None or numbers >= at_least, f"at least {at_least}"),

@@ -43,8 +43,9 @@ OPSET, IR_VERSION = 11, 6
 OBSERVATIONS = 10_000
 """Number of observations on which the file is compared with the policy."""
 
-TOLERANCE = 1e-5
-"""The largest difference allowed, as a fraction of the action's range."""
+TOLERANCE = 1e-4
+"""The largest difference allowed, as a fraction of the action's range: sums in another order differ
+by some 2·10⁻⁵ in policies whose last layer has large outputs."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def export(run: Any, out: str | Path, *, format: str = "onnx", overwrite: bool =
 
     Before the file is kept, it is compared with the policy on 10 000 observations, drawn with a
     fixed seed from the normal distribution with the normaliser's mean and standard deviation
-    (without a normaliser, the standard normal). Raises if an action differs by more than 10⁻⁵ of
+    (without a normaliser, the standard normal). Raises if an action differs by more than 10⁻⁴ of
     its range.
 
     Args:

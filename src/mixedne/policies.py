@@ -265,6 +265,8 @@ def load_policy(path: str | Path, name: str = "policy") -> Policy:
       (1,)
     """
     described, stored = policy_files(path, name)
+    if name not in ("policy", stored.stem):
+        raise InvalidInputError(f"{path} is a single policy and has no {name}")
     for _ in range(2):  # try again if they were just being replaced
         document, content = _read_files(path, described, stored)
         written = document.pop("safetensors_sha256", None)

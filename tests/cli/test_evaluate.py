@@ -53,6 +53,18 @@ def test_json_keeps_its_contract(run: Path, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"pendulum"}  # no log files
 
 
+def test_every_task_has_a_table_of_its_own(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_policy(tmp_path / "other", random_policy("InvertedDoublePendulum-v5"))
+    assert main(["evaluate", str(run), str(tmp_path / "other"), "--episodes", "1"]) == 0
+    printed = capsys.readouterr().out
+    titles = [
+        line.split(",")[0].strip() for line in printed.splitlines() if "over episodes" in line
+    ]
+    assert titles == ["InvertedPendulum-v5", "InvertedDoublePendulum-v5"]
+
+
 def test_a_second_evaluation_joins_the_first(run: Path) -> None:
     for masses in ("0.5,1", "1,2"):
         assert main(["evaluate", str(run), "--mass", masses, "--episodes", "2"]) == 0

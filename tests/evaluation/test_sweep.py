@@ -357,6 +357,8 @@ def actions(shape: tuple[int, ...], value: float) -> Any:
         (actions((1,), np.nan), {"task": PENDULUM}, "gave NaN or infinity"),
         (random_policy("Hopper-v5"), {"task": PENDULUM}, "takes 11 observations and gives 3"),
         ("nowhere", {}, "there is no policy at nowhere"),
+        (Path(__file__), {}, r"is no policy: its name must end in \.json, \.safetensors, \.onnx"),
+        (actions((1,), 0.0), {"task": PENDULUM, "worlds_at_once": 1.5}, "must be a whole number"),
         (
             3,
             {"task": PENDULUM},

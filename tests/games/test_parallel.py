@@ -83,6 +83,12 @@ def test_players_do_no_more_than_their_boxes_allow() -> None:
     np.testing.assert_array_equal(seen[100.0]["agent"], seen[1.0]["agent"])
 
 
+def test_one_parameter_may_be_a_text() -> None:
+    env = parallel_env("Hopper-v5", "parameters", parameters="mass[torso]=0.5:2")
+    assert env.action_space("adversary").shape == (1,)
+    env.close()
+
+
 def test_without_an_adversary_there_is_no_game() -> None:
     with pytest.raises(InvalidInputError, match="delta must be above 0"):
         parallel_env("Hopper", delta=0.0)
@@ -95,6 +101,8 @@ def test_without_an_adversary_there_is_no_game() -> None:
         ("nr-mdp", {"force": 2.0}, "force is no setting of nr-mdp, which has delta"),
         ("parameters", {"wind": 1}, "wind is no setting of parameters, which has parameters, rate"),
         ("fate", {}, "formulation must be one of"),
+        ("rarl", {"bodies": 5}, "bodies must be a text with names, not 5"),
+        ("rarl", {"force": "x"}, "force must be a number, not 'x'"),
     ],
 )
 def test_settings_of_another_formulation_are_refused(

@@ -214,10 +214,16 @@ def summarise(table: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    from mixedne.shifts import shift_axes
-
+    """One table per task."""
     runs = list(dict.fromkeys(row["run"] for row in rows))
     rows = sorted(rows, key=lambda row: runs.index(row["run"]))  # attacked episodes came later
+    for task in dict.fromkeys(row["task"] for row in rows):
+        _print_task(task, [row for row in rows if row["task"] == task])
+
+
+def _print_task(task: str, rows: list[dict[str, Any]]) -> None:
+    from mixedne.shifts import shift_axes
+
     known = {str(axis): (None, axis.nominal) for axis in shift_axes(rows[0])}
     axes = [axis for axis, own in known.items() if any(row[axis] not in own for row in rows)]
     columns = ["run", *axes, "episodes", "mean return", "std", "min", "mean length"]
@@ -231,4 +237,4 @@ def _print(rows: list[dict[str, Any]]) -> None:
         ]
         for row in rows
     ]
-    print_table(f"{rows[0]['task']}, return over episodes", columns, table)
+    print_table(f"{task}, return over episodes", columns, table)

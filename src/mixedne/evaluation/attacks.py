@@ -70,7 +70,7 @@ def find_attacker(what: Any) -> Attacker:
         return what
     if not isinstance(what, str | Path):
         raise InvalidInputError(f"an attacker must be a path, not {type(what).__name__}")
-    policy = load_policy(what, "attacker")
+    policy = load_policy(what, "policy" if Path(what).is_file() else "attacker")
     if policy.spec.attack is None:
         raise InvalidInputError(f"{what} is a policy and no attacker")
     said = dict(policy.spec.attack)

@@ -136,6 +136,9 @@ def _from_path(path: Path, trust_pickle: bool) -> PolicyHandle:
         return _from_stable_baselines(path, trust_pickle)
     if path.is_file() and path.suffix == ".onnx":
         return _from_onnx(path)
+    if path.is_file() and path.suffix not in (".json", ".safetensors"):
+        kinds = ".json, .safetensors, .onnx or .zip"
+        raise InvalidInputError(f"{path} is no policy: its name must end in {kinds}")
     files = [file for file in policy_files(path) if file.is_file()]
     before, policy = _hash_files(files), load_policy(path)
     if policy.spec.attack is not None:

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 
 from mixedne.errors import InvalidInputError, check_number
 from mixedne.evaluation.attacks import add_attack, attacker_of, worlds_of
-from mixedne.evaluation.grids import Grid, NamedFactors, Shifts, Values, episode_seed
+from mixedne.evaluation.grids import (
+    Grid,
+    NamedFactors,
+    Shifts,
+    Values,
+    episode_seed,
+    whole_number,
+)
 from mixedne.evaluation.handles import PolicyBatch, PolicyHandle, find_policies, one_blas_thread
 from mixedne.evaluation.sets import add_set
 from mixedne.evaluation.table import ChunkStore, table_schema, world_columns
@@ -168,6 +175,7 @@ def evaluate(
         seed=seed,
         stochastic=stochastic,
     )
+    worlds_at_once = whole_number("worlds_at_once", worlds_at_once)
     check_number("worlds_at_once", worlds_at_once, at_least=1)
     handles = find_policies(policies, at=at, trust_pickle=trust_pickle)
     task = None if task is None else task_id(task)

@@ -120,6 +120,8 @@ def parallel_env(
         settings = {"delta": 0.1, **settings}
     found = resolve_task(task)
     settings = {name: tuple(x) if isinstance(x, list) else x for name, x in settings.items()}
+    if isinstance(settings.get("parameters"), str):
+        settings["parameters"] = (settings["parameters"],)
     game = make_game(found, formulation, **settings)
     if not game.has_adversary:
         reason = "delta must be above 0"

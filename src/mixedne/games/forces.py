@@ -37,6 +37,8 @@ def force_game(task: Task, bodies: str | None, axes: str | None, force: float | 
     if bodies is None or force is None:
         raise InvalidInputError(f"rarl needs bodies and force for {task.id}: it has no default")
     check_number("force", force, above=0)
+    if not isinstance(bodies, str):
+        raise InvalidInputError(f"bodies must be a text with names, not {bodies!r}")
     model, _ = nominal_model(task)
     names = bodies.split(",")
     places = [find_part(model, "body", name) for name in names]
