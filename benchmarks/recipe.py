@@ -14,6 +14,7 @@
 ``published``            its mean over masses beside the authors', also after as many steps.
 ``recent``               its nominal return beside recent off-policy methods', at as many steps
                          and at others.
+``pendulum``             whether the preset's runs hold the pendulum at the end, at which masses.
 ``ant``                  the preset on Ant, and with some changes.
 ``ablation``             the preset without each part, with others, with other chains.
 ``stability``            how often a policy that had solved the pendulum falls again, over seeds.
@@ -28,7 +29,7 @@ from statistics import mean
 from typing import Any
 
 import polars as pl
-from sweeps import HELD, interval, run_scores, training_minutes
+from sweeps import HELD, interval, run_scores, sweep, training_minutes
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import results
@@ -305,6 +306,20 @@ def returns_at(task: str, step: int) -> list[float]:
     return [line["return_mean"] for line in at_step]
 
 
+def pendulum_table() -> str:
+    """The preset's runs on the pendulum: the return at the end, and the masses at which it falls."""
+    runs = sweep(episodes("recipe-results").filter(task="InvertedPendulum-v5"), "mass")
+    rows = []
+    for (seed,), run in runs.group_by(SEED, maintain_order=True):
+        means = run.group_by("mass").agg(pl.col("return").mean()).sort("mass")
+        own = means.filter(mass=1.0)["return"].item()
+        fallen = means.filter(pl.col("return") < HELD).iter_rows()
+        words = ", ".join(f"× {mass:g} ({number(value, value)})" for mass, value in fallen)
+        rows.append([str(seed), number(own, own), words or "none"])
+    header = ["seed", "return at the end", "of 21 masses from × ½ to × 2 it falls at"]
+    return markdown(header, sorted(rows))
+
+
 def departures_table(study: str, settings: tuple[str, ...]) -> str:
     """What configurations that depart from the preset in a few settings are worth."""
     table = episodes(study, settings)
@@ -392,6 +407,7 @@ TABLES: Tables = {
     "results": results_table,
     "published": published_table,
     "recent": recent_table,
+    "pendulum": pendulum_table,
     "ant": lambda: departures_table("recipe-ant", TRIED_ON_ANT),
     "ablation": lambda: departures_table("recipe-ablation", ABLATED),
     "stability": stability_table,
