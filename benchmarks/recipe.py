@@ -11,6 +11,7 @@
 ``held``                 periodic evaluations with and without episodes alone.
 ``results``              the preset ``robust`` and its baselines over masses and frictions; means
                          over training seeds with Student's 95 % interval.
+``pairs``                how often a run of the preset has more than one of its baselines.
 ``published``            its mean over masses beside the authors', also after as many steps.
 ``recent``               its nominal return beside recent off-policy methods', at as many steps
                          and at others.
@@ -29,7 +30,7 @@ from statistics import mean
 from typing import Any
 
 import polars as pl
-from sweeps import HELD, interval, run_scores, sweep, training_minutes
+from sweeps import FEWEST_SEEDS, HELD, interval, run_scores, share_of_pairs, sweep, training_minutes
 from tables import Tables, arguments, markdown, number, write
 
 from mixedne import results
@@ -258,6 +259,34 @@ def in_order(summary: pl.DataFrame) -> list[dict[str, Any]]:
     return summary.sort(place, pl.col("solver") != "mixedne-ld", -pl.col("delta")).to_dicts()
 
 
+COMPARED = {
+    "own world": "nominal",
+    "21 masses": "mass_mean_return",
+    "worst mass": "mass_worst_return",
+    "21 frictions": "friction_mean_return",
+}
+"""What the preset and its baselines are compared by."""
+
+
+def pairs_table() -> str:
+    """How often a run of the preset has more than one of a baseline with the same parts."""
+    runs = preset_runs()
+    if runs.is_empty():
+        return NOTHING
+    own = runs.filter(solver="mixedne-ld")
+    rows = []
+    for delta in (0.1, 0.0):
+        other = runs.filter(solver="gad", delta=delta)
+        counts = dict(other["task"].value_counts().iter_rows())
+        known = [task for task in TASKS if counts.get(task, 0) >= FEWEST_SEEDS]
+        for tasks in [*([task] for task in known), known]:
+            x, y = (part.filter(pl.col("task").is_in(tasks)) for part in (own, other))
+            cells = [share_of_pairs(x, y, measure) for measure in COMPARED.values()]
+            words = tasks[0] if len(tasks) == 1 else "all of these"
+            rows.append([method({"solver": "gad", "delta": delta}), words, *cells])
+    return markdown(["MixedNE-LD, δ = 0.1 against", "task", *COMPARED], rows)
+
+
 def published_table() -> str:
     """The mean over masses of the preset beside the authors'."""
     runs, long = preset_runs(), preset_runs("recipe-long")
@@ -405,6 +434,7 @@ TABLES: Tables = {
     "idle": idle_table,
     "held": held_table,
     "results": results_table,
+    "pairs": pairs_table,
     "published": published_table,
     "recent": recent_table,
     "pendulum": pendulum_table,

@@ -21,6 +21,7 @@ from sweeps import (
     interval,
     map_scores,
     run_scores,
+    share_of_pairs,
     sweep,
     sweep_scores,
     training_minutes,
@@ -30,7 +31,7 @@ from tables import Tables, arguments, markdown, number, write
 from mixedne import names
 from mixedne.config import configure
 from mixedne.config.config import unused_fields
-from mixedne.evaluation.statistics import SEED, improvement, over_seeds
+from mixedne.evaluation.statistics import SEED, over_seeds
 from mixedne.metrics import read_metrics
 from mixedne.reports.figures import draw_figures
 from mixedne.reports.figures.canvas import save_figure
@@ -189,16 +190,6 @@ def won(frame: pl.DataFrame, tasks: Sequence[str], own: str, other: str) -> str:
     """The probability of improvement on these tasks, in words."""
     x, y = (frame.filter(pl.col("task").is_in(tasks), method=method) for method in (own, other))
     return share_of_pairs(x, y, "mean_return")
-
-
-def share_of_pairs(x: pl.DataFrame, y: pl.DataFrame, measure: str) -> str:
-    """The probability that a run of x has more than one of y on the same task, in words."""
-    x, y = (frame.with_columns(task_version=pl.lit(None, pl.String)) for frame in (x, y))
-    found = improvement(x, y, column=measure)
-    if found.low == found.high:  # resampling cannot tell how sure this is
-        pairs = sum(n * y.filter(task=task).height for task, n in x["task"].value_counts().rows())
-        return f"{found.value:.2f} (all {pairs} pairs)"
-    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def control_runs() -> pl.DataFrame:

@@ -8,7 +8,13 @@ import polars as pl
 from tables import number
 
 from mixedne.evaluation.grids import NAMED_GRIDS
-from mixedne.evaluation.statistics import MEASURES, nominal_returns, over_episodes, over_shifts
+from mixedne.evaluation.statistics import (
+    MEASURES,
+    improvement,
+    nominal_returns,
+    over_episodes,
+    over_shifts,
+)
 from mixedne.metrics import read_metrics
 from mixedne.shifts import is_nominal
 
@@ -62,6 +68,16 @@ def interval(row: Mapping[str, Any], name: str) -> str:
         return number(mean, mean)
     ends = (number(row[f"{name}_{end}"], mean) for end in ("low", "high"))
     return f"{number(mean, mean)} ({' to '.join(ends)})"
+
+
+def share_of_pairs(x: pl.DataFrame, y: pl.DataFrame, measure: str) -> str:
+    """The probability that a run of x has more than one of y on the same task, in words."""
+    x, y = (frame.with_columns(task_version=pl.lit(None, pl.String)) for frame in (x, y))
+    found = improvement(x, y, column=measure)
+    if found.low == found.high:  # resampling cannot tell how sure this is
+        pairs = sum(n * y.filter(task=task).height for task, n in x["task"].value_counts().rows())
+        return f"{found.value:.2f} (all {pairs} pairs)"
+    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def training_minutes(run: Path) -> float:
