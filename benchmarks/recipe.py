@@ -336,7 +336,7 @@ def returns_at(task: str, step: int) -> list[float]:
 
 
 def pendulum_table() -> str:
-    """The preset's runs on the pendulum: the return at the end, and the masses at which it falls."""
+    """Of each of the preset's runs on the pendulum: the last return, and where it falls."""
     runs = sweep(episodes("recipe-results").filter(task="InvertedPendulum-v5"), "mass")
     rows = []
     for (seed,), run in runs.group_by(SEED, maintain_order=True):
