@@ -143,7 +143,8 @@ def evaluate(
         it is called again with the same arguments.
       overwrite: replace ``out`` if it exists.
       join: add the rows to ``out`` if it exists. Episodes run again replace their old rows, and
-        old rows of a run whose policy has changed are dropped.
+        old rows of a run whose policy has changed are dropped. A callable is known by its name
+        alone: to join rows of several, give them names, ``{"mine": callable}``.
       threads: number of threads for the physics; all cores by default.
       worlds_at_once: number of worlds simulated in parallel.
       trust_pickle: load files that can run code (Stable-Baselines3).
