@@ -25,7 +25,6 @@ from mixedne.reports.figures.canvas import save_figure
 from mixedne.reports.figures.sweeps import draw_sweeps
 from mixedne.reports.inputs.collect import collect
 from mixedne.shifts import Axis, is_nominal, shift_axes
-from mixedne.tasks import full_task_name
 
 TRAINING = ("agent", "solver", "formulation", "delta", "strength", "preset", "steps", "train_seed")
 """Columns of an evaluation table that describe the training in the card."""
@@ -100,17 +99,23 @@ def _points(folder: Path, handle: PolicyHandle) -> pl.DataFrame:
     table = read_table(path).filter(pl.col("policy") == handle.label)
     if table.is_empty():
         raise InvalidInputError(f"{path} is of another policy: evaluate {folder} again")
-    table = table.filter(task=full_task_name(str(handle.task)))
+    table = table.filter(_own_task(handle))
     for column in ("acting", "mass_mode"):  # of several, the first
         table = table.filter(pl.col(column) == table[column].first())
     axes = shift_columns(table.columns)
     return over_episodes(table, axes).sort(axes)
 
 
+def _own_task(handle: PolicyHandle) -> pl.Expr:
+    """Whether a row is of the policy's task; older policies have its name without the version."""
+    is_unknown = pl.lit(handle.task is None)
+    return is_unknown | pl.col("task").is_in([handle.task, f"{handle.task}-v5"])
+
+
 def _draw(folder: Path, handle: PolicyHandle) -> Iterator[tuple[str, Any]]:
     """The figures of the policy's sweeps on its task, with the names of their files."""
     found = collect([folder / "evaluation.parquet"])
-    sweeps = found.sweeps.filter(task=full_task_name(str(handle.task)))
+    sweeps = found.sweeps.filter(_own_task(handle))
     for number, (_, figure) in enumerate(draw_sweeps(replace(found, sweeps=sweeps), "mean"), 1):
         yield f"robustness-{number}.png", figure
 
