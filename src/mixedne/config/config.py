@@ -26,7 +26,7 @@ from mixedne.names import (
 
 MAX_SEED = 2**32 - 1
 
-COUNT = {"at_least": 1, "at_most": 10**9}
+COUNT = {"at_least": 1, "at_most": 10**12}
 POSITIVE = {"above": 0}
 NOT_NEGATIVE = {"at_least": 0}
 SHARE = {"at_least": 0, "at_most": 1}
