@@ -279,7 +279,7 @@ def pairs_table() -> str:
         other = runs.filter(solver="gad", delta=delta)
         counts = dict(other["task"].value_counts().iter_rows())
         known = [task for task in TASKS if counts.get(task, 0) >= FEWEST_SEEDS]
-        for tasks in [*([task] for task in known), known]:
+        for tasks in filter(None, [*([task] for task in known), known]):
             x, y = (part.filter(pl.col("task").is_in(tasks)) for part in (own, other))
             cells = [share_of_pairs(x, y, measure) for measure in COMPARED.values()]
             words = tasks[0] if len(tasks) == 1 else "all of these"

@@ -174,7 +174,7 @@ def comparison(own: str, others: Sequence[str]) -> str:
         known = [task for task in TASKS if comparable(table, [own, other], task)]
         groups = {task: [task] for task in known} | {"all of these": known, "the first three": FEET}
         for words, tasks in groups.items():
-            if set(tasks) <= set(known):
+            if tasks and set(tasks) <= set(known):
                 cells = [won(frame, tasks, own, other) for frame in frames.values()]
                 rows.append([other, words, *cells])
     return markdown([f"{own} against", "task", *frames], rows)

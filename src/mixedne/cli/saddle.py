@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MARK = "paths.parquet"
 """A file that identifies an output folder of this command: no run has it."""
 
-MAX_STEPS = 10**8
+MAX_TOTAL = 10**8
 """Maximum number of outer steps of all seeds of a case, whose paths are kept in memory."""
 
 SUMMARY = {
@@ -97,7 +97,7 @@ class Saddle:
         cases = self.cases()
         for case in cases:
             total = self.seeds * case.settings.steps
-            check_number("seeds × steps", total, at_most=MAX_STEPS)
+            check_number("seeds × steps", total, at_most=MAX_TOTAL)
         if self.out is None:
             results, _ = self.compute(cases)
         else:
